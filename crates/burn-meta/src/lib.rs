@@ -1,0 +1,46 @@
+//! The meta device: build tensors for nothing, keep how each was made, make it real later.
+//!
+//! Burn's own capture device records operations with shape and dtype and executes none of them.
+//! This crate turns that into a place to *build* on:
+//!
+//! 1. [`record`] runs a constructor inside a capture scope. Its tensors are handles (an id, a
+//!    shape, a dtype); nothing is allocated for them. What comes back beside the constructor's
+//!    value is a [`Recording`]: the operations, and the host data the constructor supplied.
+//! 2. [`Recording::recipe`] is the backward slice from one tensor: usually one operation, sometimes
+//!    a small graph.
+//! 3. [`Recipe::evaluate`] produces that tensor on a real device. Random draws come from the
+//!    counter-based [`generator`], so a value depends on its key and on nothing else.
+//!
+//! ```
+//! use burn::tensor::{Device, Tensor};
+//! use burn_meta::{DefaultDTypes, DrawKey, record, tensor_id};
+//!
+//! let device = Device::flex();
+//! // 4 TB, and not one byte of it allocated.
+//! let (table, recording) = record(DefaultDTypes::of(&device), |meta| {
+//!     let table = Tensor::<2>::ones([1_000_000, 1_000_000], meta);
+//!     (table.clone(), table.slice([0..2, 0..3]).mul_scalar(2.0))
+//! })?;
+//! let small = recording.recipe(tensor_id(&table.1.into_bridge()).unwrap())?;
+//! assert_eq!(small.shape().as_slice(), [2, 3]);
+//! # Ok::<(), burn_meta::RecordError>(())
+//! ```
+//!
+//! Every use of the capture device and of Burn's intermediate representation is in this crate, so
+//! that a change upstream touches one place. It knows nothing of modules or of training.
+
+mod device;
+mod error;
+mod evaluate;
+pub mod generator;
+mod recipe;
+mod record;
+mod tensor;
+
+pub use burn_capture::TensorId;
+pub use device::DefaultDTypes;
+pub use error::{RecipeError, RecordError};
+pub use generator::DrawKey;
+pub use recipe::{Recipe, RecipeKind};
+pub use record::{Recording, record};
+pub use tensor::{is_meta_device, tensor_id};

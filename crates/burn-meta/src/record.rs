@@ -1,0 +1,156 @@
+//! Recording a constructor.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+
+use burn::backend::DispatchDevice;
+use burn::backend::ir::{InitOperationIr, OperationIr, TensorIr};
+use burn::tensor::{Device, TensorData};
+use burn_capture::{CaptureChannel, CaptureClient, CaptureError, TensorId};
+use burn_router::{RouterClient, get_client};
+
+use crate::device::{DefaultDTypes, Lease};
+use crate::error::{RecipeError, RecordError};
+use crate::recipe::Recipe;
+
+/// Run `build` on a meta device and record how every tensor it makes is made.
+///
+/// Allocates nothing for the tensors. May be called from many threads at once, and inside another
+/// recording. A panic of `build` is passed on and leaves the meta device usable.
+///
+/// # Errors
+/// [`RecordError::ValueRead`] when `build` reads values that do not exist yet,
+/// [`RecordError::ClosedScope`] when it uses a tensor of an earlier recording.
+pub fn record<T>(
+    dtypes: DefaultDTypes,
+    build: impl FnOnce(&Device) -> T,
+) -> Result<(T, Recording), RecordError> {
+    let lease = Lease::new(dtypes);
+    let device = lease.device();
+    let mut built = None;
+    let captured = catch_unwind(AssertUnwindSafe(|| {
+        device.capture_scope(|scope| {
+            lease.configure();
+            let client = capture_client(device);
+            built = Some((build(device), client));
+            scope.complete([], [])
+        })
+    }));
+    let graph = match captured {
+        Ok(Ok(captured)) => captured.graph,
+        Ok(Err(CaptureError::UndeclaredInput { tensor })) => {
+            return Err(RecordError::ClosedScope {
+                message: CaptureError::UndeclaredInput { tensor }.to_string(),
+            });
+        }
+        Ok(Err(error)) => unreachable!("a leased meta device has no scope open: {error}"),
+        Err(panic) => return Err(recognise(&*panic).unwrap_or_else(|| resume_unwind(panic))),
+    };
+    let (value, client) = built.expect("a scope that completes has run its closure");
+    Ok((value, Recording::new(graph.operations, client)))
+}
+
+/// The user's mistakes that Burn reports by panicking, told by Burn's text.
+fn recognise(panic: &(dyn std::any::Any + Send)) -> Option<RecordError> {
+    let message = panic_text(panic)?;
+    if message.contains("has no concrete value") || message.contains("has no initialized value") {
+        Some(RecordError::ValueRead { message })
+    } else if message.contains("capture scope is already complete") {
+        Some(RecordError::ClosedScope { message })
+    } else {
+        None
+    }
+}
+
+pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> Option<String> {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).map(str::to_owned)
+}
+
+fn capture_client(device: &Device) -> CaptureClient {
+    match device.as_dispatch() {
+        DispatchDevice::Capture(device) => get_client::<CaptureChannel>(device),
+        other => unreachable!("the pool lends capture devices only, not {other:?}"),
+    }
+}
+
+/// How every tensor of one or more recorded constructors is made: operations and constants.
+///
+/// Cloning shares. Constants (data the constructor supplied) are held once, by the closed session
+/// that the tensors' handles also refer to; they are given back when the last handle and the
+/// last clone of the recording are gone.
+#[derive(Clone, Default)]
+pub struct Recording {
+    scopes: Vec<Arc<Scope>>,
+}
+
+struct Scope {
+    operations: Vec<OperationIr>,
+    /// Which operation makes a tensor.
+    producers: HashMap<TensorId, usize>,
+    /// Keeps the session, and so its constants, alive and readable.
+    client: CaptureClient,
+}
+
+impl Recording {
+    fn new(operations: Vec<OperationIr>, client: CaptureClient) -> Self {
+        let mut producers = HashMap::with_capacity(operations.len());
+        for (index, operation) in operations.iter().enumerate() {
+            producers.extend(operation.outputs().map(|tensor| (tensor.id, index)));
+        }
+        Self { scopes: vec![Arc::new(Scope { operations, producers, client })] }
+    }
+
+    /// Add what another scope recorded; tensor ids are unique in the process.
+    pub fn extend(&mut self, other: Recording) {
+        self.scopes.extend(other.scopes);
+    }
+
+    /// How many operations were recorded.
+    pub fn operations(&self) -> usize {
+        self.scopes.iter().map(|scope| scope.operations.len()).sum()
+    }
+
+    /// How `tensor` is made: the operations it depends on, in order.
+    ///
+    /// # Errors
+    /// [`RecipeError::Unrecorded`] where this recording does not hold the tensor,
+    /// [`RecipeError::Unsupported`] where it depends on an operation that cannot be evaluated.
+    pub fn recipe(&self, tensor: TensorId) -> Result<Recipe<'_>, RecipeError> {
+        Recipe::slice(self, tensor)
+    }
+
+    /// The operation that makes `tensor`, with its scope and its place there.
+    pub(crate) fn producer(&self, tensor: TensorId) -> Option<(usize, usize, &OperationIr)> {
+        self.scopes.iter().enumerate().find_map(|(scope, recorded)| {
+            let index = *recorded.producers.get(&tensor)?;
+            Some((scope, index, &recorded.operations[index]))
+        })
+    }
+
+    pub(crate) fn operation(&self, scope: usize, index: usize) -> &OperationIr {
+        &self.scopes[scope].operations[index]
+    }
+
+    /// A copy of the host data behind a constant.
+    pub(crate) fn constant(&self, scope: usize, tensor: &TensorIr) -> TensorData {
+        let read = self.scopes[scope].client.read_tensor_async(tensor.clone());
+        burn::tensor::read_sync(read)
+            .unwrap_or_else(|error| unreachable!("an Init operation always has data: {error}"))
+    }
+}
+
+impl std::fmt::Debug for Recording {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Recording").field("operations", &self.operations()).finish()
+    }
+}
+
+/// The constant an `Init` operation declares, if it is one.
+pub(crate) fn constant_of(operation: &OperationIr) -> Option<&TensorIr> {
+    match operation {
+        OperationIr::Init(InitOperationIr { out }) => Some(out),
+        _ => None,
+    }
+}

@@ -1,0 +1,33 @@
+//! Telling meta tensors from real ones, without a rank or a kind.
+
+use burn::backend::{BackendTensor, Capture, DispatchDevice, DispatchTensorKind};
+use burn::tensor::Device;
+use burn::tensor::kind::BridgeTensor;
+use burn_capture::TensorId;
+
+/// The id under which a recording knows `tensor`, or `None` for a real one.
+pub fn tensor_id(tensor: &BridgeTensor) -> Option<TensorId> {
+    match &tensor.as_parts().1.kind {
+        DispatchTensorKind::Capture(tensor) => Some(recorded_id(tensor)),
+        DispatchTensorKind::Autodiff(inner) => match inner.as_ref() {
+            DispatchTensorKind::Capture(tensor) => Some(recorded_id(tensor)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn recorded_id(tensor: &BackendTensor<Capture>) -> TensorId {
+    match tensor {
+        BackendTensor::Float(tensor) => tensor.id(),
+        BackendTensor::Int(tensor) => tensor.id(),
+        BackendTensor::Bool(tensor) => tensor.id(),
+        BackendTensor::Quantized(tensor) => tensor.id(),
+        BackendTensor::Autodiff(_) => tensor.clone().autodiff_inner().id(),
+    }
+}
+
+/// Whether `device` is a meta device: one that records and allocates nothing.
+pub fn is_meta_device(device: &Device) -> bool {
+    matches!(device.clone().without_autodiff().as_dispatch(), DispatchDevice::Capture(_))
+}
