@@ -1,13 +1,45 @@
-//! stub docs
+//! Modules that are built for nothing and made real later.
+//!
+//! [`Meta::build`] runs a module's constructor on the meta device: shapes, dtypes and recipes, and
+//! no memory. [`Meta::materialize`] allocates it on a real device, each tensor with its recorded
+//! initial value; [`reset`] gives a real module fresh ones. Two derives carry that:
+//! [`Materialize`], the one traversal behind everything, and [`ResetParameters`], which declares
+//! how tensors get their initial values.
+//!
+//! ```text
+//!              Meta::build          materialize            realize (Fabric's setup)
+//! constructor ------------> Meta<M> ----------> module M ------------------------> trainable M
+//!                             | map, materialize_where        ^
+//!                             +-> Meta<N>                     | reset: new values, same identity
+//! ```
+
 mod containers;
+mod error;
+mod fill;
+mod inventory;
 mod leaves;
 mod materialize;
+mod meta;
+mod realize;
+mod recipes;
 mod reset;
+mod reset_pass;
 mod site;
 mod slot;
+mod summary;
+mod train;
 mod traversal;
+
+pub use burn_meta::{RecipeError, RecipeKind, RecordError, is_meta_device};
+pub use error::{MaterializeError, Problem, Problems};
+pub use inventory::{Entry, State, inventory};
 pub use materialize::Materialize;
+pub use meta::Meta;
+pub use realize::{Realize, RealizeReport, Realized};
+pub use recipes::Recipes;
 pub use reset::{InitPlan, InitialValue, ResetParameters};
+pub use reset_pass::{reset, reset_to_defaults};
 pub use site::{Role, Site};
 pub use slot::Slot;
+pub use summary::Summary;
 pub use traversal::{Pass, Traversal, traverse};

@@ -43,4 +43,4 @@ pub use error::{RecipeError, RecordError};
 pub use generator::DrawKey;
 pub use recipe::{Recipe, RecipeKind};
 pub use record::{Recording, record};
-pub use tensor::{is_meta_device, tensor_id};
+pub use tensor::{is_meta_device, read, tensor_id};

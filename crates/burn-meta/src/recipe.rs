@@ -10,6 +10,7 @@ use burn::tensor::{DType, Distribution, Shape};
 use burn_capture::TensorId;
 
 use crate::error::RecipeError;
+use crate::generator;
 use crate::record::Recording;
 
 /// How one tensor is made: the recorded operations it depends on, first to last.
@@ -95,7 +96,7 @@ impl<'r> Recipe<'r> {
 
     /// The random draws it depends on, in the order they were recorded.
     pub fn draws(&self) -> impl Iterator<Item = TensorId> {
-        self.operations().filter_map(|operation| random_of(operation)).map(|random| random.out.id)
+        self.operations().filter_map(random_of).map(|random| random.out.id)
     }
 
     /// What it amounts to.
@@ -118,7 +119,19 @@ impl<'r> Recipe<'r> {
         }
     }
 
-    /// The draw and its distribution, where the recipe is one random draw.
+    /// Find what would make the evaluation fail, without evaluating.
+    ///
+    /// # Errors
+    /// [`RecipeError::Draw`] for a distribution that is not defined.
+    pub fn check(&self) -> Result<(), RecipeError> {
+        for random in self.operations().filter_map(random_of) {
+            let shape = random.out.shape.clone();
+            generator::check(random.distribution, random.out.dtype)
+                .map_err(|source| RecipeError::Draw { shape, source })?;
+        }
+        Ok(())
+    }
+
     pub(crate) fn operations(&self) -> impl Iterator<Item = &'r OperationIr> {
         self.steps.iter().map(|&(scope, index)| self.recording.operation(scope, index))
     }

@@ -1,8 +1,11 @@
 //! Telling meta tensors from real ones, without a rank or a kind.
 
-use burn::backend::{BackendTensor, Capture, DispatchDevice, DispatchTensorKind};
-use burn::tensor::Device;
+use burn::backend::ops::{BoolTensorOps, FloatTensorOps, IntTensorOps};
+use burn::backend::{
+    BackendTensor, Capture, Dispatch, DispatchDevice, DispatchTensorKind, ExecutionError,
+};
 use burn::tensor::kind::BridgeTensor;
+use burn::tensor::{Device, TensorData, read_sync};
 use burn_capture::TensorId;
 
 /// The id under which a recording knows `tensor`, or `None` for a real one.
@@ -30,4 +33,20 @@ fn recorded_id(tensor: &BackendTensor<Capture>) -> TensorId {
 /// Whether `device` is a meta device: one that records and allocates nothing.
 pub fn is_meta_device(device: &Device) -> bool {
     matches!(device.clone().without_autodiff().as_dispatch(), DispatchDevice::Capture(_))
+}
+
+/// Read the values of a real tensor of any rank and kind.
+///
+/// # Errors
+/// The backend's own, and always for a meta tensor that was computed.
+pub fn read(tensor: BridgeTensor) -> Result<TensorData, ExecutionError> {
+    let dtype = tensor.dtype();
+    let (_, tensor) = tensor.into_parts();
+    if dtype.is_float() {
+        read_sync(Dispatch::float_into_data(tensor))
+    } else if dtype.is_bool() {
+        read_sync(Dispatch::bool_into_data(tensor))
+    } else {
+        read_sync(Dispatch::int_into_data(tensor))
+    }
 }

@@ -1,0 +1,196 @@
+//! A module on the meta device.
+
+use burn::tensor::Device;
+use burn_meta::{DefaultDTypes, record};
+
+use crate::error::MaterializeError;
+use crate::fill::{Plan, Target};
+use crate::inventory::{Entry, Inventory, State, inventory};
+use crate::recipes::Recipes;
+use crate::reset::InitPlan;
+use crate::summary::Summary;
+use crate::train::train;
+use crate::traversal::traverse;
+use crate::Materialize;
+
+/// A module that was built for nothing: every tensor has a shape, a dtype and a recipe, and no
+/// memory.
+///
+/// It is no `Module`: it cannot be run, trained or optimised, only looked at, changed
+/// ([`map`](Meta::map)) and materialised. Cloning shares what was recorded.
+///
+/// ```
+/// use burn::nn::{Linear, LinearConfig};
+/// use burn::tensor::Device;
+/// use burn_materialize::Meta;
+///
+/// let meta = Meta::build(|device| LinearConfig::new(1 << 20, 1 << 20).init(device))?; // 4 TB
+/// println!("{}", meta.summary());
+///
+/// let meta = Meta::build(|device| LinearConfig::new(512, 256).init(device))?.with_seed(7);
+/// let device = Device::flex();
+/// let linear: Linear = meta.materialize(&device)?;
+/// let again: Linear = meta.materialize(&device)?;
+/// assert_eq!(linear.weight.to_data(), again.weight.to_data());
+/// # Ok::<(), burn_materialize::MaterializeError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Meta<M> {
+    module: M,
+    recipes: Recipes,
+    dtypes: DefaultDTypes,
+    seed: u64,
+}
+
+impl<M: Materialize> Meta<M> {
+    /// Build a module for nothing. Tensors that name no dtype get the default of the device they
+    /// are materialised on.
+    ///
+    /// They are recorded as F32, I64 and bool, and *become* the device's defaults later; so a
+    /// tensor that the constructor explicitly makes F32 or I64 becomes them too. Where that
+    /// matters, say which device the module is for: [`build_for`](Meta::build_for).
+    ///
+    /// # Errors
+    /// [`MaterializeError::Record`] when the constructor reads values that do not exist yet or uses
+    /// a tensor of another recording. A panic of the constructor is passed on.
+    pub fn build(constructor: impl FnOnce(&Device) -> M) -> Result<Self, MaterializeError> {
+        Self::record(DefaultDTypes::default(), true, constructor)
+    }
+
+    /// Build a module for nothing, with the default dtypes of the device it is for.
+    ///
+    /// # Errors
+    /// As [`build`](Meta::build).
+    pub fn build_for(
+        device: &Device,
+        constructor: impl FnOnce(&Device) -> M,
+    ) -> Result<Self, MaterializeError> {
+        Self::record(DefaultDTypes::of(device), false, constructor)
+    }
+
+    fn record(
+        dtypes: DefaultDTypes,
+        open: bool,
+        constructor: impl FnOnce(&Device) -> M,
+    ) -> Result<Self, MaterializeError> {
+        let (recorded, recording) = record(dtypes, |device| Recorded::new(constructor(device), device))?;
+        let Recorded { module, entries, declared } = recorded;
+        let recipes = Recipes::new(recording, &entries, declared, open.then_some(dtypes));
+        Ok(Self { module, recipes, dtypes, seed: 0 })
+    }
+
+    /// The seed of every random draw; 0 unless set. A draw depends on the seed, on its path and on
+    /// nothing else: not on order, device, threads, or what else is materialised.
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// The seed of every random draw.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// How each tensor is made.
+    pub fn recipes(&self) -> &Recipes {
+        &self.recipes
+    }
+
+    /// Its tensors, in traversal order.
+    pub fn inventory(&self) -> Vec<Entry> {
+        inventory(&self.module)
+    }
+
+    /// A table of its tensors with totals. Allocates no tensor.
+    pub fn summary(&self) -> Summary {
+        Summary::of(&self.module)
+    }
+
+    /// Change the module while it is meta: freeze, swap a head, attach LoRA. What is built on the
+    /// device given to `change` is recorded as well.
+    ///
+    /// This `Meta` stays as it is.
+    ///
+    /// # Errors
+    /// [`RecordError::ClosedScope`](burn_meta::RecordError::ClosedScope) when `change` computes with
+    /// a tensor that was recorded earlier.
+    pub fn map<N: Materialize>(
+        &self,
+        change: impl FnOnce(M, &Device) -> N,
+    ) -> Result<Meta<N>, MaterializeError> {
+        let module = self.module.clone();
+        let (recorded, recording) =
+            record(self.dtypes, |device| Recorded::new(change(module, device), device))?;
+        let Recorded { module, entries, declared } = recorded;
+        let mut recipes = self.recipes.clone();
+        // What is real by now keeps its root: a reset wants it.
+        recipes.keep_roots_of_real(&entries);
+        recipes.record(recording, &entries, declared);
+        Ok(Meta { module, recipes, dtypes: self.dtypes, seed: self.seed })
+    }
+
+    /// Allocate every tensor on `device` and give it its value. On an autodiff device parameters
+    /// require gradients as their constructor said.
+    ///
+    /// Tensors that are real already (made by the constructor on a device of its own, or by
+    /// [`materialize_where`](Meta::materialize_where)) are left alone.
+    ///
+    /// # Errors
+    /// [`MaterializeError::Refused`] with all problems, before anything is allocated;
+    /// [`MaterializeError::Produce`] when Burn fails later. This `Meta` stays as it is.
+    pub fn materialize(&self, device: &Device) -> Result<M, MaterializeError> {
+        let module = self.fill(device, &|_| true)?;
+        Ok(if device.is_autodiff() { train(module, false) } else { module })
+    }
+
+    /// Allocate only the tensors whose path `select` accepts; the others stay meta. A tie is
+    /// materialised whole.
+    ///
+    /// # Errors
+    /// As [`materialize`](Meta::materialize), and when nothing is selected.
+    pub fn materialize_where(
+        &self,
+        device: &Device,
+        select: impl Fn(&str) -> bool,
+    ) -> Result<Self, MaterializeError> {
+        let module = self.fill(device, &select)?;
+        let module = if device.is_autodiff() { train(module, false) } else { module };
+        Ok(Self { module, ..self.clone() })
+    }
+
+    fn fill(
+        &self,
+        device: &Device,
+        select: &dyn Fn(&str) -> bool,
+    ) -> Result<M, MaterializeError> {
+        let has_meta = self.inventory().iter().any(|entry| entry.state == State::Meta);
+        if !has_meta {
+            return Ok(self.module.clone());
+        }
+        let plan = Plan::new(&self.module, &self.recipes, Target::Meta { device, select })?;
+        plan.fill(self.module.clone(), self.seed)
+    }
+
+    /// Both parts, for whoever goes on from here.
+    pub(crate) fn parts(&self) -> (&M, &Recipes) {
+        (&self.module, &self.recipes)
+    }
+}
+
+/// What one scope leaves: the module, touched so that every lazy initialiser is recorded, its
+/// tensors, and what its hooks declare.
+pub(crate) struct Recorded<M> {
+    pub(crate) module: M,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) declared: std::collections::BTreeMap<String, crate::reset::Declared>,
+}
+
+impl<M: Materialize> Recorded<M> {
+    pub(crate) fn new(module: M, device: &Device) -> Self {
+        let mut touch = Inventory { touch: true, ..Inventory::default() };
+        let module = traverse(module, &mut touch);
+        let mut plan = InitPlan::new(device, true);
+        module.reset_parameters(&mut plan);
+        Self { module, entries: touch.entries, declared: plan.into_declared() }
+    }
+}

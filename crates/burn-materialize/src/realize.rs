@@ -1,0 +1,236 @@
+//! What can be made real: a recorded module, or a plain Burn module, lazy or real.
+
+use std::any::Any;
+use std::collections::{HashMap, HashSet};
+
+use burn::module::ParamId;
+use burn::tensor::Device;
+use burn_meta::{DefaultDTypes, read, record};
+
+use crate::error::{MaterializeError, Problem, Problems};
+use crate::fill::{Plan, Target};
+use crate::inventory::{Entry, State, inventory};
+use crate::meta::Recorded;
+use crate::recipes::Recipes;
+use crate::site::Site;
+use crate::slot::Slot;
+use crate::train::train;
+use crate::traversal::{Pass, traverse};
+use crate::{Materialize, Meta};
+
+/// A module that can be allocated on a device and made trainable: a [`Meta`] (or a reference to
+/// one), or a plain Burn module, whose lazy parameters are then recorded like a `Meta`'s.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be set up",
+    label = "neither a `Meta` nor a module that implements `Materialize`",
+    note = "derive `Materialize, ResetParameters` next to `Module`, or build it with `Meta::build`"
+)]
+pub trait Realize {
+    /// The module it becomes.
+    type Module: Materialize;
+
+    /// Allocate what is not real yet on `device` and turn autodiff on, ties kept.
+    ///
+    /// # Errors
+    /// As [`Meta::materialize`]. What was not given by value is as it was.
+    fn realize(
+        self,
+        device: &Device,
+        seed: u64,
+    ) -> Result<Realized<Self::Module>, MaterializeError>;
+}
+
+/// A module that is real and trainable, with what is known of its making.
+#[derive(Clone, Debug)]
+pub struct Realized<M> {
+    /// The module, on an autodiff device.
+    pub module: M,
+    /// How its tensors are made, where that was recorded.
+    pub recipes: Recipes,
+    /// What was done otherwise than usual.
+    pub report: RealizeReport,
+}
+
+/// Tensors that were not simply recorded and materialised, by path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RealizeReport {
+    /// Made by the constructor on a device of its own, and left there.
+    pub left_alone: Vec<String>,
+    /// Real before, and moved to the device.
+    pub moved: Vec<String>,
+    /// Lazy and shared with a clone outside the module: initialised by Burn, from its generator.
+    pub shared_lazy: Vec<String>,
+    /// Given the documented default of their layer, since nothing was recorded.
+    pub defaults: Vec<String>,
+}
+
+impl std::fmt::Display for RealizeReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let parts = [
+            ("left on the device their constructor chose", &self.left_alone),
+            ("moved to the device", &self.moved),
+            ("lazy and shared outside the module, initialised by Burn", &self.shared_lazy),
+            ("given their layer's documented default", &self.defaults),
+        ];
+        let mut parts = parts.iter().filter(|(_, paths)| !paths.is_empty());
+        if let Some((what, paths)) = parts.next() {
+            write!(f, "{what}: {}", paths.join(", "))?;
+        }
+        parts.try_for_each(|(what, paths)| write!(f, "\n{what}: {}", paths.join(", ")))
+    }
+}
+
+impl<M: Materialize> Realize for &Meta<M> {
+    type Module = M;
+
+    fn realize(self, device: &Device, seed: u64) -> Result<Realized<M>, MaterializeError> {
+        let module = self.clone().with_seed(seed).materialize(&device.clone().without_autodiff())?;
+        let (_, recipes) = self.parts();
+        let real = self.inventory().into_iter().filter(|entry| entry.state == State::Real);
+        let left_alone = real
+            .filter(|entry| entry.device.clone().without_autodiff() != *device)
+            .map(|entry| entry.path);
+        let report = RealizeReport { left_alone: left_alone.collect(), ..Default::default() };
+        Ok(Realized { module: train(module, true), recipes: recipes.clone(), report })
+    }
+}
+
+impl<M: Materialize> Realize for Meta<M> {
+    type Module = M;
+
+    fn realize(self, device: &Device, seed: u64) -> Result<Realized<M>, MaterializeError> {
+        (&self).realize(device, seed)
+    }
+}
+
+impl<M: Materialize> Realize for M {
+    type Module = M;
+
+    fn realize(self, device: &Device, seed: u64) -> Result<Realized<M>, MaterializeError> {
+        let device = device.clone().without_autodiff();
+        let before = inventory(&self);
+        check_real_ties(&self, &before)?;
+        let mut report = RealizeReport::default();
+        let mut retarget = Retarget { device: &device, meta: None, firsts: HashMap::new() };
+        let (recorded, recording) = record(DefaultDTypes::of(&device), |meta| {
+            retarget.meta = Some(meta.clone());
+            // First the later paths of each lazy tie let go, so that the first is its only holder.
+            let module = traverse(self, &mut LetGo::default());
+            let module = traverse(module, &mut retarget);
+            Recorded::new(module, meta)
+        })?;
+        let Recorded { module, entries, declared } = recorded;
+        for (before, after) in before.iter().zip(&entries) {
+            let path = || before.path.clone();
+            match (before.state, after.state) {
+                (State::Lazy, State::Real) => report.shared_lazy.push(path()),
+                (State::Real, State::Real) if before.device != after.device => {
+                    report.moved.push(path());
+                }
+                _ => {}
+            }
+        }
+        let recipes = Recipes::new(recording, &entries, declared, None);
+        let module = if entries.iter().any(|entry| entry.state == State::Meta) {
+            let target = Target::Meta { device: &device, select: &|_| true };
+            Plan::new(&module, &recipes, target)?.fill(module, seed)?
+        } else {
+            module
+        };
+        Ok(Realized { module: train(module, true), recipes, report })
+    }
+}
+
+/// Tensors that exist under one id must be one tensor; only their values can tell.
+fn check_real_ties<M: Materialize>(module: &M, entries: &[Entry]) -> Result<(), MaterializeError> {
+    let mut ids = HashSet::new();
+    let repeated: HashSet<ParamId> = entries
+        .iter()
+        .filter(|entry| entry.state == State::Real)
+        .filter_map(|entry| entry.id)
+        .filter(|id| !ids.insert(*id))
+        .collect();
+    if repeated.is_empty() {
+        return Ok(());
+    }
+    let mut compare = Compare { repeated, values: HashMap::new(), conflicts: Vec::new() };
+    traverse(module.clone(), &mut compare);
+    if compare.conflicts.is_empty() {
+        return Ok(());
+    }
+    Err(MaterializeError::Refused(Problems(compare.conflicts)))
+}
+
+struct Compare {
+    repeated: HashSet<ParamId>,
+    values: HashMap<ParamId, (String, burn::tensor::TensorData)>,
+    conflicts: Vec<Problem>,
+}
+
+impl Pass for Compare {
+    fn tensor(&mut self, site: &Site<'_>, slot: &mut dyn Slot) {
+        let Some(id) = slot.id().filter(|id| self.repeated.contains(id) && !slot.is_lazy()) else {
+            return;
+        };
+        let Ok(data) = read(slot.tensor()) else { return };
+        match self.values.get(&id) {
+            Some((first, values)) if *values != data => {
+                let paths = vec![first.clone(), site.path().to_owned()];
+                self.conflicts.push(Problem::OneIdTwoTensors { paths });
+            }
+            Some(_) => {}
+            None => {
+                self.values.insert(id, (site.path().to_owned(), data));
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct LetGo {
+    seen: HashSet<ParamId>,
+}
+
+impl Pass for LetGo {
+    fn tensor(&mut self, _site: &Site<'_>, slot: &mut dyn Slot) {
+        if let Some(id) = slot.id().filter(|_| slot.is_lazy())
+            && !self.seen.insert(id)
+        {
+            slot.vacate();
+        }
+    }
+}
+
+/// Sends lazy parameters to the meta device and real ones to the device. A lazy parameter that
+/// somebody outside the module shares cannot be recorded: Burn initialises it where it was built.
+struct Retarget<'d> {
+    device: &'d Device,
+    meta: Option<Device>,
+    /// What the first path of each id holds, for its later ones.
+    firsts: HashMap<ParamId, Box<dyn Any>>,
+}
+
+impl Pass for Retarget<'_> {
+    fn tensor(&mut self, _site: &Site<'_>, slot: &mut dyn Slot) {
+        let id = slot.id();
+        if let Some(first) = id.and_then(|id| self.firsts.get(&id))
+            && slot.tie(first.as_ref())
+        {
+            return;
+        }
+        let at_home = slot.device().without_autodiff() == *self.device;
+        if slot.is_lazy() {
+            // Still lazy after this: nobody shares it, and it can go to the meta device.
+            slot.fork(self.device);
+            if let (true, Some(meta)) = (slot.is_lazy(), &self.meta) {
+                slot.fork(meta);
+                slot.tensor();
+            }
+        } else if !at_home && !burn_meta::is_meta_device(&slot.device()) {
+            slot.fork(self.device);
+        }
+        if let Some(id) = id {
+            self.firsts.insert(id, slot.handle());
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! A module as a table.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use burn::module::ParamId;
+use burn_meta::TensorId;
+
+use crate::Materialize;
+use crate::inventory::{Entry, State, inventory};
+use crate::site::Role;
+
+/// The tensors of a module, one a row, with totals. Its `Display` aligns.
+///
+/// A tensor that stands at two paths (a tie) is counted at the first.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Debug)]
+struct Row {
+    entry: Entry,
+    /// The first path of the tie, where this is a later one.
+    tied_to: Option<String>,
+}
+
+/// What makes two rows one tensor.
+#[derive(PartialEq, Eq, Hash)]
+enum Identity {
+    Id(ParamId),
+    Recorded(TensorId),
+}
+
+impl Summary {
+    /// Summarise a module, meta, lazy or real. Reads shapes only.
+    pub fn of<M: Materialize>(module: &M) -> Self {
+        let mut rows: Vec<Row> = Vec::new();
+        let mut seen = HashMap::new();
+        for entry in inventory(module) {
+            let recorded = entry.tensor.map(Identity::Recorded);
+            let identity = entry.id.map(Identity::Id).or(recorded);
+            let first = identity.map(|identity| seen.entry(identity).or_insert(rows.len()));
+            let tied_to = first
+                .filter(|first| **first != rows.len())
+                .map(|first| rows[*first].entry.path.clone());
+            rows.push(Row { entry, tied_to });
+        }
+        Self { rows }
+    }
+
+    fn counted(&self) -> impl Iterator<Item = &Entry> {
+        self.rows.iter().filter(|row| row.tied_to.is_none()).map(|row| &row.entry)
+    }
+
+    /// How many tensors, ties counted once.
+    pub fn tensors(&self) -> usize {
+        self.counted().count()
+    }
+
+    /// How many elements its parameters have, ties counted once.
+    pub fn parameters(&self) -> usize {
+        let parameters = self.counted().filter(|entry| entry.role == Role::Parameter);
+        parameters.map(Entry::elements).sum()
+    }
+
+    /// How many elements its running states and buffers have.
+    pub fn buffers(&self) -> usize {
+        let buffers = self.counted().filter(|entry| entry.role != Role::Parameter);
+        buffers.map(Entry::elements).sum()
+    }
+
+    /// How many bytes all its tensors take, ties counted once. A lazy parameter, whose dtype is not
+    /// known yet, counts with the default float dtype of its device.
+    pub fn bytes(&self) -> usize {
+        self.counted().map(bytes).sum()
+    }
+
+    /// How many of those bytes are allocated.
+    pub fn allocated_bytes(&self) -> usize {
+        self.counted().filter(|entry| entry.state == State::Real).map(bytes).sum()
+    }
+}
+
+fn bytes(entry: &Entry) -> usize {
+    entry.bytes().unwrap_or_else(|| {
+        let default = burn::tensor::DType::from(entry.device.settings().float_dtype);
+        entry.elements() * default.size()
+    })
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let header = ["path", "module", "shape", "dtype", "parameters", "bytes", "state"];
+        let mut table: Vec<[String; 7]> = vec![header.map(str::to_owned)];
+        for Row { entry, tied_to } in &self.rows {
+            let dtype = entry.dtype.map_or("-".to_owned(), |dtype| dtype.name().to_owned());
+            let state = entry.state.to_string();
+            let (parameters, size, state) = match (tied_to, entry.role) {
+                (Some(first), _) => ("-".to_owned(), "-".to_owned(), format!("= {first}")),
+                (None, Role::Parameter) => (grouped(entry.elements()), human(bytes(entry)), state),
+                (None, role) => ("-".to_owned(), human(bytes(entry)), format!("{state} ({role})")),
+            };
+            let shape = format!("{:?}", entry.shape.as_slice());
+            let (path, module) = (entry.path.clone(), entry.module.clone());
+            table.push([path, module, shape, dtype, parameters, size, state]);
+        }
+        let widths: [usize; 7] = std::array::from_fn(|column| {
+            table.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)
+        });
+        let line = |f: &mut fmt::Formatter<'_>, row: &[String; 7]| {
+            let [path, module, shape, dtype, parameters, bytes, state] = row;
+            let [a, b, c, d, e, g, _] = widths;
+            writeln!(
+                f,
+                "{path:<a$}  {module:<b$}  {shape:<c$}  {dtype:<d$}  {parameters:>e$}  {bytes:>g$}  {state}"
+            )
+        };
+        line(f, &table[0])?;
+        writeln!(f, "{}", "-".repeat(widths.iter().sum::<usize>() + 2 * (widths.len() - 1)))?;
+        table[1..].iter().try_for_each(|row| line(f, row))?;
+        let ties = self.rows.len() - self.tensors();
+        let ties = if ties == 0 { String::new() } else { format!(" ({ties} more by ties)") };
+        write!(
+            f,
+            "total: {} tensors{ties}, {} parameters, {} buffer elements, {}; allocated: {}",
+            self.tensors(),
+            grouped(self.parameters()),
+            grouped(self.buffers()),
+            human(self.bytes()),
+            human(self.allocated_bytes()),
+        )
+    }
+}
+
+/// `1234567` as `1,234,567`.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// Bytes in binary units.
+fn human(bytes: usize) -> String {
+    const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    match unit {
+        0 => format!("{bytes} B"),
+        _ => format!("{value:.1} {}", UNITS[unit]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{grouped, human};
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(70_553_706_496), "70,553,706,496");
+        assert_eq!(human(1023), "1023 B");
+        assert_eq!(human(1536), "1.5 KiB");
+        assert_eq!(human(usize::MAX), "16384.0 PiB");
+    }
+}

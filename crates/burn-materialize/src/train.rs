@@ -1,0 +1,46 @@
+//! Turning autodiff on, ties kept.
+
+use std::any::Any;
+use std::collections::HashMap;
+
+use burn::module::{Flag, Module, Param, ParamId};
+use burn_meta::is_meta_device;
+
+use crate::Materialize;
+use crate::site::Site;
+use crate::slot::Slot;
+use crate::traversal::{Pass, traverse};
+
+/// Turn autodiff on for every real tensor of `module`, as `Module::train` does, but with the
+/// *same* leaf at every path of a tie: Burn makes two leaves under one id, and one of their
+/// gradients is lost.
+///
+/// `flags` says whether training flags are restored too. Meta and lazy tensors stay as they are.
+pub(crate) fn train<M: Materialize>(module: M, flags: bool) -> M {
+    traverse(module, &mut Train { flags, leaves: HashMap::new() })
+}
+
+struct Train {
+    flags: bool,
+    leaves: HashMap<ParamId, Box<dyn Any>>,
+}
+
+impl Pass for Train {
+    fn tensor(&mut self, _site: &Site<'_>, slot: &mut dyn Slot) {
+        if slot.is_lazy() || is_meta_device(&slot.device()) {
+            return;
+        }
+        let Some(id) = slot.id() else { return slot.train() };
+        if let Some(leaf) = self.leaves.get(&id)
+            && slot.tie(leaf.as_ref())
+        {
+            return;
+        }
+        slot.train();
+        self.leaves.insert(id, slot.handle());
+    }
+
+    fn flag(&mut self, _site: &Site<'_>, flag: Param<Flag>) -> Param<Flag> {
+        if self.flags { Module::train(flag) } else { flag }
+    }
+}
