@@ -54,8 +54,8 @@ impl Materialize for Param<Flag> {
 /// Nothing to declare: the recorded recipe stands.
 macro_rules! no_hook {
     ($([$($generics:tt)*] $type:ty),* $(,)?) => {$(
-        impl<$($generics)*> ResetParameters for $type {
-            fn reset_parameters(&self, _plan: &mut InitPlan<'_>) {}
+        impl<$($generics)*> $crate::ResetParameters for $type {
+            fn reset_parameters(&self, _plan: &mut $crate::InitPlan<'_>) {}
         }
     )*};
 }
@@ -71,13 +71,13 @@ no_hook!(
 /// No tensor in it.
 macro_rules! no_tensor {
     ($($type:ty),* $(,)?) => {$(
-        impl Materialize for $type {
-            fn traverse(self, _traversal: &mut Traversal<'_>) -> Self {
+        impl $crate::Materialize for $type {
+            fn traverse(self, _traversal: &mut $crate::Traversal<'_>) -> Self {
                 self
             }
         }
-        impl ResetParameters for $type {
-            fn reset_parameters(&self, _plan: &mut InitPlan<'_>) {}
+        impl $crate::ResetParameters for $type {
+            fn reset_parameters(&self, _plan: &mut $crate::InitPlan<'_>) {}
         }
     )*};
 }
@@ -85,3 +85,5 @@ macro_rules! no_tensor {
 no_tensor!(
     String, bool, f16, bf16, f32, f64, u8, u16, u32, u64, usize, i8, i16, i32, i64, isize,
 );
+
+pub(crate) use {no_hook, no_tensor};

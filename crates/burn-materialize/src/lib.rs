@@ -20,6 +20,7 @@ mod inventory;
 mod leaves;
 mod materialize;
 mod meta;
+mod nn;
 mod realize;
 mod recipes;
 mod reset;

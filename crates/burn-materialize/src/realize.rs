@@ -29,7 +29,8 @@ pub trait Realize {
     /// The module it becomes.
     type Module: Materialize;
 
-    /// Allocate what is not real yet on `device` and turn autodiff on, ties kept.
+    /// Allocate what is not real yet on `device` and turn autodiff on, ties kept. `seed` draws the
+    /// lazy parameters of a plain module; a `Meta` has its own seed.
     ///
     /// # Errors
     /// As [`Meta::materialize`]. What was not given by value is as it was.
@@ -83,8 +84,8 @@ impl std::fmt::Display for RealizeReport {
 impl<M: Materialize> Realize for &Meta<M> {
     type Module = M;
 
-    fn realize(self, device: &Device, seed: u64) -> Result<Realized<M>, MaterializeError> {
-        let module = self.clone().with_seed(seed).materialize(&device.clone().without_autodiff())?;
+    fn realize(self, device: &Device, _seed: u64) -> Result<Realized<M>, MaterializeError> {
+        let module = self.materialize(&device.clone().without_autodiff())?;
         let (_, recipes) = self.parts();
         let real = self.inventory().into_iter().filter(|entry| entry.state == State::Real);
         let left_alone = real

@@ -61,6 +61,8 @@ pub struct InitPlan<'a> {
     recorded: bool,
     /// The initialiser that a field's attribute asks for, for all layers below it.
     initializer: Option<Initializer>,
+    /// The initialiser that the layer around documents for the layers inside it.
+    inherited: Option<Initializer>,
     declared: BTreeMap<String, Declared>,
 }
 
@@ -77,7 +79,8 @@ pub(crate) struct Declared {
 impl<'a> InitPlan<'a> {
     pub(crate) fn new(device: &'a Device, recorded: bool) -> Self {
         let declared = BTreeMap::new();
-        Self { device, stack: Stack::default(), recorded, initializer: None, declared }
+        let stack = Stack::default();
+        Self { device, stack, recorded, initializer: None, inherited: None, declared }
     }
 
     pub(crate) fn into_declared(self) -> BTreeMap<String, Declared> {
@@ -169,20 +172,35 @@ impl<'a> InitPlan<'a> {
         }
     }
 
-    /// A layer whose own constructor states its defaults: rebuilt on the meta device, with the
-    /// initialiser that an attribute asks for, where there is one.
+    /// The children of a layer that gives them `initializer`, the default of its configuration, in
+    /// place of their own.
+    pub(crate) fn inheriting(&mut self, initializer: Initializer, children: impl FnOnce(&mut Self)) {
+        let outer = self.inherited.replace(initializer);
+        children(self);
+        self.inherited = outer;
+    }
+
+    /// Whether an attribute or the layer around names an initialiser.
+    pub(crate) fn names_initializer(&self) -> bool {
+        self.initializer.is_some() || self.inherited.is_some()
+    }
+
+    /// A layer that its own configuration rebuilds on the meta device, with the initialiser that an
+    /// attribute asks for; else the one that the layer around gives; else `default`, the
+    /// configuration's own.
     pub(crate) fn layer<M: Materialize>(
         &mut self,
-        rebuild: impl FnOnce(&Device, Option<Initializer>) -> M,
+        default: Initializer,
+        rebuild: impl FnOnce(&Device, Initializer) -> M,
     ) {
-        let initializer = self.initializer.clone();
-        if self.recorded && initializer.is_none() {
+        let asked = self.initializer.clone();
+        if self.recorded && asked.is_none() {
             return;
         }
-        let default = initializer.is_none();
+        let is_default = asked.is_none();
+        let initializer = asked.or_else(|| self.inherited.clone()).unwrap_or(default);
         let layer = rebuild(self.device, initializer);
-        let mut adopt = Adopt { plan: self, default };
-        traverse(layer, &mut adopt);
+        traverse(layer, &mut Adopt { plan: self, default: is_default });
     }
 
     /// A layer that takes no initialiser.

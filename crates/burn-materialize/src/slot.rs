@@ -34,6 +34,9 @@ pub trait Slot {
     fn tensor(&self) -> BridgeTensor;
     /// Put another tensor of the same rank and kind here.
     fn replace(&mut self, tensor: BridgeTensor);
+    /// Replace the value by a function of it, outside of any autodiff graph, in place where nobody
+    /// else holds the tensor. What required gradients is a new leaf that does.
+    fn update(&mut self, update: &mut dyn FnMut(BridgeTensor) -> BridgeTensor);
     /// Turn autodiff on as `Module::train` does; what has it stays the leaf it is.
     fn train(&mut self);
     /// Move to another device: a lazy parameter that nobody shares is initialised there later, a
@@ -69,8 +72,8 @@ where
         self.0.as_ref().expect("a slot is filled between its methods")
     }
 
-    fn update(&mut self, update: impl FnOnce(Param<Tensor<D, K>>) -> Param<Tensor<D, K>>) {
-        self.0 = self.0.take().map(update);
+    fn change(&mut self, change: impl FnOnce(Param<Tensor<D, K>>) -> Param<Tensor<D, K>>) {
+        self.0 = self.0.take().map(change);
     }
 }
 
@@ -124,20 +127,30 @@ where
     }
 
     fn replace(&mut self, tensor: BridgeTensor) {
-        self.update(|param| {
+        self.change(|param| {
             let (id, _, mapper) = param.consume();
             Param::from_mapped_value(id, Tensor::from_bridge(tensor), mapper)
         });
     }
 
+    fn update(&mut self, update: &mut dyn FnMut(BridgeTensor) -> BridgeTensor) {
+        self.change(|param| {
+            let (id, tensor, mapper) = param.consume();
+            let (autodiff, require_grad) = (tensor.is_autodiff(), tensor.is_require_grad());
+            let updated = Tensor::from_bridge(update(tensor.without_autodiff().into_bridge()));
+            let updated = if autodiff { updated.autodiff() } else { updated };
+            Param::from_mapped_value(id, Parameter::set_require_grad(updated, require_grad), mapper)
+        });
+    }
+
     fn train(&mut self) {
         if !self.device().is_autodiff() {
-            self.update(Module::train);
+            self.change(Module::train);
         }
     }
 
     fn fork(&mut self, device: &Device) {
-        self.update(|param| Module::fork(param, device));
+        self.change(|param| Module::fork(param, device));
     }
 
     fn handle(&self) -> Box<dyn Any> {
@@ -151,7 +164,7 @@ where
     }
 
     fn vacate(&mut self) {
-        self.update(|param| {
+        self.change(|param| {
             Param::initialized(param.id, Tensor::empty([0; D], &Device::flex()))
         });
     }
@@ -232,6 +245,13 @@ impl<const D: usize> Slot for RunningSlot<D> {
 
     fn replace(&mut self, tensor: BridgeTensor) {
         self.rebuild(Tensor::from_bridge(tensor));
+    }
+
+    fn update(&mut self, update: &mut dyn FnMut(BridgeTensor) -> BridgeTensor) {
+        let value = self.state.value_sync();
+        let autodiff = value.is_autodiff();
+        let updated = Tensor::from_bridge(update(value.without_autodiff().into_bridge()));
+        self.rebuild(if autodiff { updated.autodiff() } else { updated });
     }
 
     fn train(&mut self) {
@@ -315,6 +335,14 @@ impl<const D: usize, K: Autodiff + TensorKind + 'static> Slot for BufferSlot<D, 
 
     fn replace(&mut self, tensor: BridgeTensor) {
         self.0 = Some(Tensor::from_bridge(tensor));
+    }
+
+    fn update(&mut self, update: &mut dyn FnMut(BridgeTensor) -> BridgeTensor) {
+        self.0 = self.0.take().map(|tensor| {
+            let autodiff = tensor.is_autodiff();
+            let updated = Tensor::<D, K>::from_bridge(update(tensor.without_autodiff().into_bridge()));
+            if autodiff { updated.autodiff() } else { updated }
+        });
     }
 
     fn train(&mut self) {

@@ -1,0 +1,63 @@
+//! A facade over Burn that trains what exists, and leaves the training loop yours.
+//!
+//! Build a module on the meta device for zero bytes, look at it, [set it up](Fabric::setup) on a
+//! device, and optimise it; an optimizer over parameters that do not exist yet is refused.
+//!
+//! ```
+//! use burn::module::Module;
+//! use burn::nn::{Linear, LinearConfig};
+//! use burn::optim::AdamWConfig;
+//! use burn::tensor::{Device, Tensor};
+//! use burn_fabric::prelude::*;
+//!
+//! #[derive(Module, Materialize, ResetParameters, Debug)]
+//! struct Mlp {
+//!     hidden: Linear,
+//!     output: Linear,
+//! }
+//!
+//! impl Mlp {
+//!     fn new(device: &Device) -> Self {
+//!         Self {
+//!             hidden: LinearConfig::new(4, 16).init(device),
+//!             output: LinearConfig::new(16, 1).init(device),
+//!         }
+//!     }
+//!     fn forward(&self, x: Tensor<2>) -> Tensor<2> {
+//!         self.output.forward(self.hidden.forward(x).tanh())
+//!     }
+//! }
+//!
+//! let fabric = Fabric::builder().accelerator(Accelerator::Auto).seed(42).build()?;
+//! let meta = fabric.init_module(Mlp::new)?; // Meta<Mlp>: zero bytes
+//! println!("{}", meta.summary());
+//! let mut model = fabric.setup(meta)?; // allocated on the device, trainable
+//! let mut optimizer = fabric.setup_optimizer(&model, AdamWConfig::new())?;
+//! for _ in 0..3 {
+//!     let x = Tensor::<2>::ones([8, 4], fabric.device());
+//!     let loss = model.forward(x).powi_scalar(2).mean();
+//!     let grads = fabric.backward(loss, &model)?;
+//!     optimizer.step(1e-3, &mut model, grads)?;
+//! }
+//! let mlp: Mlp = model.into_inner()?; // plain Burn again
+//! # Ok::<(), burn_fabric::FabricError>(())
+//! ```
+
+mod accelerator;
+mod error;
+mod fabric;
+mod module;
+mod optimizer;
+
+pub use accelerator::{Accelerator, UnknownAccelerator};
+pub use burn_materialize;
+pub use error::FabricError;
+pub use fabric::{Fabric, FabricBuilder};
+pub use module::FabricModule;
+pub use optimizer::{Custom, FabricOptimizer, OptimizerConfig, OptimizerTarget};
+
+/// What most programs import, next to Burn's own prelude.
+pub mod prelude {
+    pub use crate::{Accelerator, Fabric, FabricError, FabricModule, FabricOptimizer};
+    pub use burn_materialize::{InitPlan, Materialize, Meta, ResetParameters, Summary};
+}
