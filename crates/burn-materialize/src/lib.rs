@@ -13,6 +13,12 @@
 //!                             +-> Meta<N>                     | reset: new values, same identity
 //! ```
 
+// The derives name this crate from outside; this lets them be used inside as well.
+extern crate self as burn_materialize;
+
+#[doc(hidden)]
+#[path = "private.rs"]
+pub mod __private;
 mod containers;
 mod error;
 mod fill;
@@ -31,6 +37,7 @@ mod summary;
 mod train;
 mod traversal;
 
+pub use burn_materialize_derive::{Materialize, ResetParameters};
 pub use burn_meta::{RecipeError, RecipeKind, RecordError, is_meta_device};
 pub use error::{MaterializeError, Problem, Problems};
 pub use inventory::{Entry, State, inventory};

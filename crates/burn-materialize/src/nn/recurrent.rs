@@ -30,7 +30,7 @@ children! {
 }
 
 /// Its constructor takes an initialiser and documents no default: outside a recurrent layer, and
-/// without an attribute that names one, what it recorded or holds stands.
+/// without an attribute that names one, it gets only what was recorded.
 impl ResetParameters for GateController {
     fn reset_parameters(&self, plan: &mut InitPlan<'_>) {
         if plan.names_initializer() {

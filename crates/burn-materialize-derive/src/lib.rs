@@ -1,0 +1,95 @@
+//! The derives of burn-materialize, which re-exports them beside their traits.
+//!
+//! Each goes through named stages, a file each: the syntax tree, the attributes, validity, the
+//! expansion. All mistakes in an item are reported at once, each at its place.
+
+mod ast;
+mod attr;
+mod bounds;
+mod constant;
+mod errors;
+mod expand;
+mod krate;
+mod valid;
+
+use proc_macro::TokenStream;
+use syn::{DeriveInput, parse_macro_input};
+
+use crate::errors::Namespace;
+
+/// Derives `Materialize`: one traversal of every tensor of the module.
+///
+/// Takes what Burn's `derive(Module)` takes: structs with named fields, and enums with exactly one
+/// unnamed field in each variant; type parameters may be modules.
+///
+/// ```
+/// use std::marker::PhantomData;
+///
+/// use burn::module::{Module, Param};
+/// use burn::tensor::Tensor;
+/// use burn_materialize::{Materialize, ResetParameters};
+///
+/// #[derive(Module, Materialize, ResetParameters, Debug)]
+/// struct Scale<M> {
+///     inner: Option<M>,
+///     factor: Param<Tensor<1>>,
+///     mask: Tensor<2>,
+///     #[module(skip)]
+///     cache: Vec<Tensor<2>>,
+///     size: usize,
+/// }
+/// ```
+///
+/// | field | what happens |
+/// |---|---|
+/// | a constant to Burn (numbers, `String`, standard containers of these) | left alone |
+/// | `#[module(skip)]` | gone through if its type is `Materialize` (so `cache` above is), else left alone; a type parameter is left alone |
+/// | `#[materialize(foreign)]` | handed to Burn's own mapper, for a module of another crate that derives nothing: its plain tensors and skipped fields cannot be reached |
+/// | any other | its type must be `Materialize` |
+///
+/// Burn-materialize is found among the crate's dependencies, on its own or in burn-fabric, under
+/// whatever name; `#[materialize(crate = some::path)]` on the struct or enum says another place.
+#[proc_macro_derive(Materialize, attributes(materialize, module))]
+pub fn derive_materialize(input: TokenStream) -> TokenStream {
+    expand::derive(
+        &parse_macro_input!(input as DeriveInput),
+        Namespace::Materialize,
+    )
+    .into()
+}
+
+/// Derives `ResetParameters`: the hook that asks every field for its initial values.
+///
+/// ```
+/// use burn::module::{Initializer, Module, Param};
+/// use burn::tensor::{Device, Shape, Tensor};
+/// use burn_materialize::{Materialize, ResetParameters};
+///
+/// #[derive(Module, Materialize, ResetParameters, Debug)]
+/// struct Attention {
+///     #[reset(initializer = Initializer::Normal { mean: 0.0, std: 0.02 })]
+///     query: Param<Tensor<2>>,
+///     #[reset(with = causal)]
+///     mask: Tensor<2>,
+/// }
+///
+/// fn causal(shape: Shape, device: &Device) -> Tensor<2> {
+///     Tensor::ones(shape, device).tril(0)
+/// }
+/// ```
+///
+/// | field | what is declared |
+/// |---|---|
+/// | plain | what the hook of its type declares |
+/// | `#[reset(initializer = …)]` | the same, with this `Initializer` for all weights and biases below that take one |
+/// | `#[reset(with = …)]` | what the function (or closure) of the shape and the device gives, for a parameter, a running state or a plain tensor |
+/// | `#[module(skip)]` | as a plain field, if its type has a hook |
+/// | `#[materialize(foreign)]`, constants | nothing |
+///
+/// A field without a hook is reported by `derive(Materialize)`, which every module needs beside
+/// this. `#[reset(crate = some::path)]` says where burn-materialize is; the same in
+/// `#[materialize(…)]` serves both derives.
+#[proc_macro_derive(ResetParameters, attributes(reset, materialize, module))]
+pub fn derive_reset_parameters(input: TokenStream) -> TokenStream {
+    expand::derive(&parse_macro_input!(input as DeriveInput), Namespace::Reset).into()
+}
