@@ -1,7 +1,7 @@
 //! A module on the meta device.
 
 use burn::tensor::Device;
-use burn_meta::{DefaultDTypes, record};
+use burn_meta::{DefaultDTypes, MetaDevice};
 
 use crate::error::MaterializeError;
 use crate::fill::{Plan, Target};
@@ -38,7 +38,8 @@ use crate::Materialize;
 pub struct Meta<M> {
     module: M,
     recipes: Recipes,
-    dtypes: DefaultDTypes,
+    /// The device its meta tensors are on; a later scope there can build beside them.
+    device: MetaDevice,
     seed: u64,
 }
 
@@ -73,10 +74,12 @@ impl<M: Materialize> Meta<M> {
         open: bool,
         constructor: impl FnOnce(&Device) -> M,
     ) -> Result<Self, MaterializeError> {
-        let (recorded, recording) = record(dtypes, |device| Recorded::new(constructor(device), device))?;
+        let device = MetaDevice::new(dtypes)?;
+        let (recorded, recording) =
+            device.record(|device| Recorded::new(constructor(device), device))?;
         let Recorded { module, entries, declared } = recorded;
         let recipes = Recipes::new(recording, &entries, declared, open.then_some(dtypes));
-        Ok(Self { module, recipes, dtypes, seed: 0 })
+        Ok(Self { module, recipes, device, seed: 0 })
     }
 
     /// The seed of every random draw; 0 unless set. A draw depends on the seed, on its path and on
@@ -120,13 +123,13 @@ impl<M: Materialize> Meta<M> {
     ) -> Result<Meta<N>, MaterializeError> {
         let module = self.module.clone();
         let (recorded, recording) =
-            record(self.dtypes, |device| Recorded::new(change(module, device), device))?;
+            self.device.record(|device| Recorded::new(change(module, device), device))?;
         let Recorded { module, entries, declared } = recorded;
         let mut recipes = self.recipes.clone();
         // What is real by now keeps its root: a reset wants it.
         recipes.keep_roots_of_real(&entries);
         recipes.record(recording, &entries, declared);
-        Ok(Meta { module, recipes, dtypes: self.dtypes, seed: self.seed })
+        Ok(Meta { module, recipes, device: self.device.clone(), seed: self.seed })
     }
 
     /// Allocate every tensor on `device` and give it its value. On an autodiff device parameters

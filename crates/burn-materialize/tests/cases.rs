@@ -283,10 +283,10 @@ fn case_14_every_trainable_parameter_is_a_leaf_and_gets_a_gradient() {
 
 #[test]
 fn case_14_holds_for_lora_as_well() {
-    use burn::module::LoraConfig;
+    use burn::module::Lora;
     let device = Device::flex();
     let meta = Meta::build_for(&device, |device| LinearConfig::new(12, 8).init(device)).unwrap();
-    let meta = meta.map(|linear, _| linear.apply_lora(&LoraConfig::new(2))).unwrap();
+    let meta = meta.map(|linear, _| linear.apply_lora(Lora::new(2, 4.0))).unwrap();
     let paths: Vec<String> = meta.inventory().into_iter().map(|entry| entry.path).collect();
     assert!(paths.contains(&"weight.lora.a".to_owned()), "{paths:?}");
     let model = meta.realize(&device, 0).unwrap().module;

@@ -28,9 +28,18 @@ pub enum RecordError {
         /// Burn's own text.
         message: String,
     },
-    /// The slice of a tensor could not be made.
-    #[error(transparent)]
-    Recipe(#[from] RecipeError),
+    /// A constructor records on the device that it is itself being recorded on.
+    #[error(
+        "a recording was started inside another one on the same meta device: finish the outer \
+         `map` first, or build the inner module with a `Meta` of its own"
+    )]
+    Nested,
+    /// Burn has no more ids for meta devices.
+    #[error(
+        "65,536 meta devices are in use at once, which is all that Burn has: drop some of the \
+         `Meta` modules that are still held"
+    )]
+    TooManyDevices,
 }
 
 /// Why a tensor has no recipe that can be evaluated, or why its evaluation failed.

@@ -38,7 +38,7 @@ mod record;
 mod tensor;
 
 pub use burn_capture::TensorId;
-pub use device::DefaultDTypes;
+pub use device::{DefaultDTypes, MetaDevice};
 pub use error::{RecipeError, RecordError};
 pub use generator::DrawKey;
 pub use recipe::{Recipe, RecipeKind};

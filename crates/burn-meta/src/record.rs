@@ -10,7 +10,7 @@ use burn::tensor::{Device, TensorData};
 use burn_capture::{CaptureChannel, CaptureClient, CaptureError, TensorId};
 use burn_router::{RouterClient, get_client};
 
-use crate::device::{DefaultDTypes, Lease};
+use crate::device::{DefaultDTypes, MetaDevice};
 use crate::error::{RecipeError, RecordError};
 use crate::recipe::Recipe;
 
@@ -20,35 +20,50 @@ use crate::recipe::Recipe;
 /// recording. A panic of `build` is passed on and leaves the meta device usable.
 ///
 /// # Errors
-/// [`RecordError::ValueRead`] when `build` reads values that do not exist yet,
-/// [`RecordError::ClosedScope`] when it uses a tensor of an earlier recording.
+/// As [`MetaDevice::record`] and [`MetaDevice::new`].
 pub fn record<T>(
     dtypes: DefaultDTypes,
     build: impl FnOnce(&Device) -> T,
 ) -> Result<(T, Recording), RecordError> {
-    let lease = Lease::new(dtypes);
-    let device = lease.device();
-    let mut built = None;
-    let captured = catch_unwind(AssertUnwindSafe(|| {
-        device.capture_scope(|scope| {
-            lease.configure();
-            let client = capture_client(device);
-            built = Some((build(device), client));
-            scope.complete([], [])
-        })
-    }));
-    let graph = match captured {
-        Ok(Ok(captured)) => captured.graph,
-        Ok(Err(CaptureError::UndeclaredInput { tensor })) => {
-            return Err(RecordError::ClosedScope {
-                message: CaptureError::UndeclaredInput { tensor }.to_string(),
-            });
-        }
-        Ok(Err(error)) => unreachable!("a leased meta device has no scope open: {error}"),
-        Err(panic) => return Err(recognise(&*panic).unwrap_or_else(|| resume_unwind(panic))),
-    };
-    let (value, client) = built.expect("a scope that completes has run its closure");
-    Ok((value, Recording::new(graph.operations, client)))
+    MetaDevice::new(dtypes)?.record(build)
+}
+
+impl MetaDevice {
+    /// Run `build` on this device and record how every tensor it makes is made. Waits while another
+    /// thread records here.
+    ///
+    /// # Errors
+    /// [`RecordError::ValueRead`] when `build` reads values that do not exist yet,
+    /// [`RecordError::ClosedScope`] when it computes with a tensor of an earlier recording,
+    /// [`RecordError::Nested`] inside a recording on this very device.
+    pub fn record<T>(
+        &self,
+        build: impl FnOnce(&Device) -> T,
+    ) -> Result<(T, Recording), RecordError> {
+        let turn = self.enter()?;
+        let device = self.device();
+        let mut built = None;
+        let captured = catch_unwind(AssertUnwindSafe(|| {
+            device.capture_scope(|scope| {
+                self.configure();
+                let client = capture_client(device);
+                built = Some((build(device), client));
+                scope.complete([], [])
+            })
+        }));
+        drop(turn);
+        // What comes back beside the graph are copies of the constants; the session has them.
+        let graph = match captured {
+            Ok(Ok(captured)) => captured.graph,
+            Ok(Err(error @ CaptureError::UndeclaredInput { .. })) => {
+                return Err(RecordError::ClosedScope { message: error.to_string() });
+            }
+            Ok(Err(error)) => unreachable!("whoever has its turn opens the only scope: {error}"),
+            Err(panic) => return Err(recognise(&*panic).unwrap_or_else(|| resume_unwind(panic))),
+        };
+        let (value, client) = built.expect("a scope that completes has run its closure");
+        Ok((value, Recording::new(graph.operations, client)))
+    }
 }
 
 /// The user's mistakes that Burn reports by panicking, told by Burn's text.

@@ -7,7 +7,7 @@ use burn::tensor::{
     Bool, DType, Device, Distribution, FloatDType, Int, IntDType, Tensor, TensorData,
 };
 use burn_meta::{
-    DefaultDTypes, DrawKey, RecipeError, RecipeKind, RecordError, is_meta_device, read, record,
+    DefaultDTypes, DrawKey, MetaDevice, RecipeError, RecipeKind, RecordError, is_meta_device, read, record,
     tensor_id,
 };
 
@@ -153,6 +153,31 @@ fn using_a_tensor_of_a_closed_recording_is_an_error_that_says_so() {
     for error in uses {
         assert!(matches!(error, RecordError::ClosedScope { .. }), "{error}");
     }
+}
+
+#[test]
+fn a_later_scope_on_the_same_device_builds_beside_what_is_there() {
+    let meta = MetaDevice::new(DefaultDTypes::default()).unwrap();
+    let (old, mut recording) = meta.record(|d| Tensor::<1>::ones([2], d)).unwrap();
+    let (new, later) = meta.record(|_| Tensor::<1>::zeros([3], &old.device())).unwrap();
+    recording.extend(later);
+    let kind = |t: Tensor<1>| {
+        recording.recipe(tensor_id(&t.into_bridge()).unwrap()).unwrap().kind()
+    };
+    assert_eq!((kind(old), kind(new)), (RecipeKind::Ones, RecipeKind::Zeros));
+}
+
+#[test]
+fn a_recording_inside_itself_is_refused() {
+    let meta = MetaDevice::new(DefaultDTypes::default()).unwrap();
+    let (inner, _) = meta.record(|_| meta.record(|_| ()).map(|_| ())).unwrap();
+    assert!(matches!(inner, Err(RecordError::Nested)));
+    // And it waits for another thread's.
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..100).for_each(|_| drop(meta.record(|_| ()).unwrap())));
+        }
+    });
 }
 
 #[test]

@@ -1,0 +1,36 @@
+//! The command line.
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+/// What both examples can be told.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// Decides the initial weights, what is held out, and the order of the samples
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// How often to go through the training samples
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub epochs: u32,
+}
+
+/// Read the command line. What is wrong is said in one line, and the process exits with 2.
+pub fn parse<P: Parser>() -> P {
+    P::try_parse().unwrap_or_else(|error| {
+        if matches!(
+            error.kind(),
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+        ) {
+            error.exit();
+        }
+        // The first paragraph says what is wrong; the ones after it repeat the usage.
+        let text = error.to_string();
+        let what: Vec<&str> = text
+            .lines()
+            .map(str::trim)
+            .take_while(|line| !line.is_empty())
+            .collect();
+        eprintln!("{} (--help lists the options)", what.join(" "));
+        std::process::exit(2)
+    })
+}

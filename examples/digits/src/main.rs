@@ -1,0 +1,75 @@
+//! `cargo run --release -p digits`: from the meta device to a trained model.
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use burn::optim::AdamWConfig;
+use burn_fabric::prelude::*;
+use clap::Parser;
+use digits::{Mlp, train};
+use digits_common::{Options, Output, Samples, Split, digest, parse};
+
+/// Train a small model on 8x8 digits with burn-fabric
+#[derive(Debug, Parser)]
+struct Arguments {
+    #[command(flatten)]
+    options: Options,
+    /// Where to train: auto or flex
+    #[arg(long, default_value = "auto")]
+    device: Accelerator,
+    /// The folder for metrics, picture and weights; created where it is missing
+    #[arg(long, default_value = "runs/digits")]
+    out: PathBuf,
+}
+
+fn main() -> ExitCode {
+    match run(&parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
+    let output = Output::create(&arguments.out)?;
+    let data = Split::new(&Samples::load()?, arguments.options.seed);
+    let accelerator = arguments.device.clone();
+    let fabric = Fabric::builder()
+        .accelerator(accelerator)
+        .seed(arguments.options.seed)
+        .build()?;
+
+    // Built on the meta device: everything is known of the model, and nothing of it exists.
+    let start = Instant::now();
+    let model = fabric.init_module(Mlp::new)?;
+    let (time, summary) = (start.elapsed(), model.summary());
+    let allocated = summary.allocated_bytes();
+    println!(
+        "A model on the meta device, in {time:.1?}, {allocated} bytes allocated:\n{summary}\n"
+    );
+
+    // A raw Burn module is lazy: an optimizer over it would step parameters that do not exist.
+    let raw = Mlp::new(fabric.device());
+    if let Err(error) = fabric.setup_optimizer(&raw, AdamWConfig::new()) {
+        println!("An optimizer over a model that was not set up is refused:\n{error}\n");
+    }
+
+    let start = Instant::now();
+    let mut model = fabric.setup(model)?;
+    let (time, summary, device) = (start.elapsed(), model.summary()?, fabric.inference_device());
+    println!("The model set up on {device:?}, in {time:.1?}:\n{summary}\n");
+
+    let epochs = train(&fabric, &mut model, &data, &arguments.options)?;
+
+    println!();
+    output.write(&epochs, &*model)?;
+    println!("weights (SHA-256): {}", digest(&*model));
+    if let Some(last) = epochs.last() {
+        println!("test accuracy: {:.3}", last.test_accuracy);
+    }
+    Ok(())
+}
