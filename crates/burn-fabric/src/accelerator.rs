@@ -17,19 +17,30 @@ pub enum Accelerator {
     Device(Device),
 }
 
-/// The names [`Accelerator`] can be parsed from.
-const NAMES: &[&str] = &[
-    "auto",
-    #[cfg(feature = "flex")]
-    "flex",
-];
-
 impl Accelerator {
+    /// The names it can be parsed from: what is compiled in.
+    pub const NAMES: &[&str] = &[
+        "auto",
+        #[cfg(feature = "flex")]
+        "flex",
+    ];
+
     /// The device, without autodiff.
     pub(crate) fn device(&self) -> Device {
         match self {
             Self::Device(device) => device.clone().without_autodiff(),
             _ => Device::flex(),
+        }
+    }
+}
+
+impl std::fmt::Display for Accelerator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Auto => f.pad("auto"),
+            #[cfg(feature = "flex")]
+            Self::Flex => f.pad("flex"),
+            Self::Device(device) => write!(f, "{device:?}"),
         }
     }
 }
@@ -42,14 +53,16 @@ impl FromStr for Accelerator {
             "auto" => Ok(Self::Auto),
             #[cfg(feature = "flex")]
             "flex" => Ok(Self::Flex),
-            _ => Err(UnknownAccelerator { name: name.to_owned() }),
+            _ => Err(UnknownAccelerator {
+                name: name.to_owned(),
+            }),
         }
     }
 }
 
 /// A name that no compiled-in accelerator has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no accelerator is called `{name}`: choose one of {}", NAMES.join(", "))]
+#[error("no accelerator is called `{name}`: choose one of {}", Accelerator::NAMES.join(", "))]
 pub struct UnknownAccelerator {
     /// The name.
     pub name: String,
@@ -62,6 +75,9 @@ mod tests {
     #[test]
     fn an_unknown_accelerator_lists_the_known_ones() {
         let error = "gpu".parse::<Accelerator>().unwrap_err();
-        assert_eq!(error.to_string(), "no accelerator is called `gpu`: choose one of auto, flex");
+        assert_eq!(
+            error.to_string(),
+            "no accelerator is called `gpu`: choose one of auto, flex"
+        );
     }
 }

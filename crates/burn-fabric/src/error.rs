@@ -100,7 +100,11 @@ pub enum FabricError {
 /// The first few paths, and how many more.
 fn shorten(paths: &[String]) -> String {
     const SHOWN: usize = 4;
-    let shown: Vec<String> = paths.iter().take(SHOWN).map(|path| format!("`{path}`")).collect();
+    let shown: Vec<String> = paths
+        .iter()
+        .take(SHOWN)
+        .map(|path| format!("`{path}`"))
+        .collect();
     let shown = shown.join(", ");
     match paths.len().saturating_sub(SHOWN) {
         0 => shown,

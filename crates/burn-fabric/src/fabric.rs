@@ -49,10 +49,16 @@ impl FabricBuilder {
     pub fn build(self) -> Result<Fabric, FabricError> {
         let device = self.accelerator.device();
         if is_meta_device(&device) {
-            return Err(FabricError::MetaAccelerator { device: format!("{device:?}") });
+            return Err(FabricError::MetaAccelerator {
+                device: format!("{device:?}"),
+            });
         }
         let device = device.autodiff();
-        Ok(Fabric { device, seed: self.seed, modules: AtomicU64::new(0) })
+        Ok(Fabric {
+            device,
+            seed: self.seed,
+            modules: AtomicU64::new(0),
+        })
     }
 }
 
@@ -137,7 +143,7 @@ impl Fabric {
         loss: Tensor<D>,
         module: &FabricModule<M>,
     ) -> Result<GradientsParams, FabricError> {
-        let module = module.get()?;
+        let module = module.module()?;
         if !loss.is_autodiff() {
             return Err(FabricError::UntrackedLoss);
         }

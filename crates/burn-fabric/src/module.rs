@@ -25,9 +25,18 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl<M: Materialize> FabricModule<M> {
     pub(crate) fn new(realized: Realized<M>) -> Self {
-        let Realized { module, recipes, report } = realized;
+        let Realized {
+            module,
+            recipes,
+            report,
+        } = realized;
         let identity = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { module: Some(module), identity, recipes, report }
+        Self {
+            module: Some(module),
+            identity,
+            recipes,
+            report,
+        }
     }
 
     pub(crate) fn identity(&self) -> u64 {
@@ -42,7 +51,11 @@ impl<M: Materialize> FabricModule<M> {
         self.module.ok_or(FabricError::Poisoned)
     }
 
-    pub(crate) fn get(&self) -> Result<&M, FabricError> {
+    /// The module, for what wants a plain `&M`: saving, evaluating, Burn's own helpers.
+    ///
+    /// # Errors
+    /// [`FabricError::Poisoned`] after a step panicked.
+    pub fn module(&self) -> Result<&M, FabricError> {
         self.module.as_ref().ok_or(FabricError::Poisoned)
     }
 
@@ -64,7 +77,7 @@ impl<M: Materialize> FabricModule<M> {
     /// # Errors
     /// [`FabricError::Poisoned`] after a step panicked.
     pub fn inventory(&self) -> Result<Vec<Entry>, FabricError> {
-        Ok(inventory(self.get()?))
+        Ok(inventory(self.module()?))
     }
 
     /// A table of its tensors with totals.
@@ -72,7 +85,7 @@ impl<M: Materialize> FabricModule<M> {
     /// # Errors
     /// [`FabricError::Poisoned`] after a step panicked.
     pub fn summary(&self) -> Result<Summary, FabricError> {
-        Ok(Summary::of(self.get()?))
+        Ok(Summary::of(self.module()?))
     }
 
     /// Give every tensor the initial value its constructor recorded, drawn anew with `seed`.
@@ -93,6 +106,8 @@ impl<M> Deref for FabricModule<M> {
     /// # Panics
     /// After a step panicked, since there is no module to give any more.
     fn deref(&self) -> &M {
-        self.module.as_ref().expect("the module's parameters were lost when a step panicked")
+        self.module
+            .as_ref()
+            .expect("the module's parameters were lost when a step panicked")
     }
 }

@@ -35,7 +35,9 @@ pub struct FabricOptimizer {
 
 impl std::fmt::Debug for FabricOptimizer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("FabricOptimizer").field("states", &self.states.len()).finish()
+        f.debug_struct("FabricOptimizer")
+            .field("states", &self.states.len())
+            .finish()
     }
 }
 
@@ -46,7 +48,12 @@ impl FabricOptimizer {
     ) -> Result<Self, FabricError> {
         let module = module.ready()?;
         let (optimizer, clipping) = config::build(config)?;
-        Ok(Self { optimizer, clipping, states: HashMap::new(), module })
+        Ok(Self {
+            optimizer,
+            clipping,
+            states: HashMap::new(),
+            module,
+        })
     }
 
     /// Update the parameters of `module` with `gradients`.
@@ -78,7 +85,9 @@ impl FabricOptimizer {
         };
         module.change(|module| traverse(module, &mut step))?;
         if step.updated == 0 {
-            return Err(FabricError::NoGradients { parameters: target::trainable(module.get()?) });
+            return Err(FabricError::NoGradients {
+                parameters: target::trainable(module.module()?),
+            });
         }
         Ok(())
     }
@@ -96,7 +105,9 @@ struct Step<'s> {
 
 impl Pass for Step<'_> {
     fn tensor(&mut self, site: &Site<'_>, slot: &mut dyn Slot) {
-        let (Role::Parameter, Some(id)) = (slot.role(), slot.id()) else { return };
+        let (Role::Parameter, Some(id)) = (slot.role(), slot.id()) else {
+            return;
+        };
         if let Some(leaf) = self.leaves.get(&id) {
             slot.tie(leaf.as_ref());
             return;
@@ -112,8 +123,9 @@ impl Pass for Step<'_> {
         let mut updated = None;
         slot.update(&mut |tensor| {
             let (gradient, state) = inputs.take().expect("a slot updates its tensor once");
-            let (tensor, state) =
-                self.optimizer.step_dyn(rank, self.rate, tensor, gradient, state);
+            let (tensor, state) = self
+                .optimizer
+                .step_dyn(rank, self.rate, tensor, gradient, state);
             updated = state;
             tensor
         });

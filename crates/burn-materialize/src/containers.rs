@@ -13,8 +13,9 @@ impl<M: Materialize> Materialize for Option<M> {
 
 impl<M: ResetParameters> ResetParameters for Option<M> {
     fn reset_parameters(&self, plan: &mut InitPlan<'_>) {
-        if let Some(module) = self {
-            module.reset_parameters(plan);
+        match self {
+            Some(module) => module.reset_parameters(plan),
+            None => plan.absent(),
         }
     }
 }
@@ -22,7 +23,9 @@ impl<M: ResetParameters> ResetParameters for Option<M> {
 impl<M: Materialize> Materialize for Vec<M> {
     fn traverse(self, traversal: &mut Traversal<'_>) -> Self {
         let elements = self.into_iter().enumerate();
-        elements.map(|(i, module)| traversal.field(&i.to_string(), "Vec", module)).collect()
+        elements
+            .map(|(i, module)| traversal.field(&i.to_string(), "Vec", module))
+            .collect()
     }
 }
 

@@ -35,9 +35,10 @@ impl std::fmt::Display for Problems {
             [problem] => write!(f, "{problem}"),
             problems => {
                 write!(f, "{} problems, and nothing was allocated:", problems.len())?;
-                problems.iter().enumerate().try_for_each(|(i, problem)| {
-                    write!(f, "\n  {}. {problem}", i + 1)
-                })
+                problems
+                    .iter()
+                    .enumerate()
+                    .try_for_each(|(i, problem)| write!(f, "\n  {}. {problem}", i + 1))
             }
         }
     }
@@ -103,6 +104,36 @@ pub enum Problem {
         dtype: DType,
         /// The device.
         device: Device,
+    },
+    /// A value was declared on a device that records nothing.
+    #[error(
+        "the value declared for `{path}` is not on the plan's device: make it on `plan.device()`, \
+         where it is recorded instead of allocated"
+    )]
+    DeclaredElsewhere {
+        /// The tensor's path.
+        path: String,
+    },
+    /// An initialiser cannot do what is asked of it.
+    #[error(
+        "the initialiser declared for `{path}` does not apply there: {message}; choose another one, \
+         or declare weight and bias apart in `reset_parameters`"
+    )]
+    Initializer {
+        /// The path of the parameter or layer.
+        path: String,
+        /// Burn's own text.
+        message: String,
+    },
+    /// An initialiser is declared where nothing takes one.
+    #[error(
+        "the initialiser declared for `{path}` would be ignored: no parameter in it takes one \
+         (norms and buffers have fixed initial values); remove it, or declare the value with \
+         `plan.value` in `reset_parameters`"
+    )]
+    InitializerIgnored {
+        /// The path of the field.
+        path: String,
     },
     /// A hook declares something the module does not have.
     #[error("a hook declares `{path}`, which the module does not have{hint}: correct the name")]

@@ -8,19 +8,22 @@ use burn::tensor::kind::BridgeTensor;
 use burn::tensor::{DType, Device};
 use burn_meta::TensorId;
 
+use crate::Materialize;
 use crate::error::{MaterializeError, Problem, Problems};
 use crate::inventory::{Entry, Inventory, State};
 use crate::recipes::{Origin, Recipes, Root};
 use crate::site::{Role, Site};
 use crate::slot::Slot;
 use crate::traversal::{Pass, traverse};
-use crate::Materialize;
 
 /// Which tensors a plan fills.
 #[derive(Clone, Copy)]
 pub(crate) enum Target<'t> {
     /// Meta tensors whose path is selected, on a device; what is real is left alone.
-    Meta { device: &'t Device, select: &'t dyn Fn(&str) -> bool },
+    Meta {
+        device: &'t Device,
+        select: &'t dyn Fn(&str) -> bool,
+    },
     /// Every tensor whose path is selected, where it is and as it is.
     All { select: &'t dyn Fn(&str) -> bool },
 }
@@ -59,10 +62,14 @@ impl<'r> Plan<'r> {
     ) -> Result<Self, MaterializeError> {
         let mut inventory = Inventory::default();
         traverse(module.clone(), &mut inventory);
-        let Inventory { entries, hidden, .. } = inventory;
+        let Inventory {
+            entries, hidden, ..
+        } = inventory;
         let hidden = hidden.into_iter();
-        let mut problems: Vec<Problem> =
-            hidden.map(|(path, module)| Problem::Hidden { path, module }).collect();
+        let mut problems: Vec<Problem> = hidden
+            .map(|(path, module)| Problem::Hidden { path, module })
+            .collect();
+        problems.extend(recipes.problems().iter().cloned());
         problems.extend(conflicting_ids(&entries));
         problems.extend(unknown_paths(recipes, &entries));
 
@@ -75,7 +82,11 @@ impl<'r> Plan<'r> {
         let mut used: HashMap<TensorId, Option<ParamId>> = HashMap::new();
         let select = target.select();
         if !entries.is_empty() && !entries.iter().any(|entry| select(&entry.path)) {
-            let examples = entries.iter().take(5).map(|entry| entry.path.clone()).collect();
+            let examples = entries
+                .iter()
+                .take(5)
+                .map(|entry| entry.path.clone())
+                .collect();
             problems.push(Problem::NothingSelected { examples });
         }
         for entry in selection(&entries, target) {
@@ -85,7 +96,9 @@ impl<'r> Plan<'r> {
                         plan.defaults.push(entry.path.clone());
                     }
                     let root = item.root.tensor;
-                    if used.insert(root, entry.id).is_some_and(|id| id.is_none() || id != entry.id)
+                    if used
+                        .insert(root, entry.id)
+                        .is_some_and(|id| id.is_none() || id != entry.id)
                     {
                         plan.shared.insert(root);
                     }
@@ -113,25 +126,39 @@ impl<'r> Plan<'r> {
             // What a real buffer holds was computed once and stays.
             return match (entry.role, entry.state) {
                 (Role::Buffer, State::Real) => Ok(None),
-                _ => Err(Problem::NoSource { path: path(), module: entry.module.clone() }),
+                _ => Err(Problem::NoSource {
+                    path: path(),
+                    module: entry.module.clone(),
+                }),
             };
         };
         let recipe = self
             .recipes
             .recipe(root)
             .and_then(|recipe| recipe.check().map(|()| recipe))
-            .map_err(|source| Problem::Recipe { path: path(), source })?;
+            .map_err(|source| Problem::Recipe {
+                path: path(),
+                source,
+            })?;
         debug_assert_eq!(recipe.shape(), &root.shape);
-        if root.shape != entry.shape {
+        if !entry.has_shape(&root.shape) {
             let (expected, found) = (entry.shape.clone(), root.shape.clone());
-            return Err(Problem::Shape { path: path(), expected, found });
+            return Err(Problem::Shape {
+                path: path(),
+                expected,
+                found,
+            });
         }
         let recorded = entry.dtype.unwrap_or(root.dtype);
         let (dtype, device) = match target {
             Target::Meta { device, .. } => {
                 if recorded != root.dtype {
                     let (expected, found) = (recorded, root.dtype);
-                    return Err(Problem::DType { path: path(), expected, found });
+                    return Err(Problem::DType {
+                        path: path(),
+                        expected,
+                        found,
+                    });
                 }
                 (self.recipes.dtype_on(recorded, device), device.clone())
             }
@@ -139,9 +166,17 @@ impl<'r> Plan<'r> {
         };
         let device = device.without_autodiff();
         if !device.supports_dtype(dtype) {
-            return Err(Problem::Unsupported { path: path(), dtype, device });
+            return Err(Problem::Unsupported {
+                path: path(),
+                dtype,
+                device,
+            });
         }
-        Ok(Some(Item { root, dtype, device }))
+        Ok(Some(Item {
+            root,
+            dtype,
+            device,
+        }))
     }
 
     /// A tie has one value: the one declared at any of its paths, else the recorded one.
@@ -151,7 +186,9 @@ impl<'r> Plan<'r> {
         if own.is_some_and(|root| root.origin == Origin::Declared) {
             return own;
         }
-        let tied = entries.iter().filter(|other| other.id == Some(id) && other.path != entry.path);
+        let tied = entries
+            .iter()
+            .filter(|other| other.id == Some(id) && other.path != entry.path);
         let mut roots = tied.filter_map(|other| self.recipes.root(&other.path));
         roots.find(|root| root.origin == Origin::Declared).or(own)
     }
@@ -180,8 +217,11 @@ fn selection<'e>(entries: &'e [Entry], target: Target<'_>) -> Vec<&'e Entry> {
         Target::Meta { .. } => entry.state == State::Meta,
         Target::All { .. } => true,
     };
-    let chosen: HashSet<Option<ParamId>> =
-        entries.iter().filter(|entry| select(&entry.path)).map(|entry| entry.id).collect();
+    let chosen: HashSet<Option<ParamId>> = entries
+        .iter()
+        .filter(|entry| select(&entry.path))
+        .map(|entry| entry.id)
+        .collect();
     entries
         .iter()
         .filter(|entry| select(&entry.path) || (entry.id.is_some() && chosen.contains(&entry.id)))
@@ -197,7 +237,9 @@ fn conflicting_ids(entries: &[Entry]) -> Vec<Problem> {
         }
     }
     let differ = |group: &Vec<&Entry>| {
-        group.iter().any(|entry| entry.tensor != group[0].tensor || entry.shape != group[0].shape)
+        group
+            .iter()
+            .any(|entry| entry.tensor != group[0].tensor || entry.shape != group[0].shape)
     };
     let conflicts = by_id.into_values().filter(differ);
     conflicts
@@ -209,12 +251,17 @@ fn conflicting_ids(entries: &[Entry]) -> Vec<Problem> {
 
 fn unknown_paths(recipes: &Recipes, entries: &[Entry]) -> Vec<Problem> {
     let known: HashSet<&str> = entries.iter().map(|entry| entry.path.as_str()).collect();
-    let mut unknown: Vec<&String> =
-        recipes.paths().filter(|path| !known.contains(path.as_str())).collect();
+    let mut unknown: Vec<&String> = recipes
+        .paths()
+        .filter(|path| !known.contains(path.as_str()))
+        .collect();
     unknown.sort();
     unknown
         .into_iter()
-        .map(|path| Problem::UnknownPath { path: path.clone(), hint: hint(path, &known) })
+        .map(|path| Problem::UnknownPath {
+            path: path.clone(),
+            hint: hint(path, &known),
+        })
         .collect()
 }
 
@@ -222,11 +269,20 @@ fn unknown_paths(recipes: &Recipes, entries: &[Entry]) -> Vec<Problem> {
 fn hint(path: &str, known: &HashSet<&str>) -> String {
     let common = |a: &str, b: &str| {
         let start = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
-        let end = a.bytes().rev().zip(b.bytes().rev()).take_while(|(a, b)| a == b).count();
+        let end = a
+            .bytes()
+            .rev()
+            .zip(b.bytes().rev())
+            .take_while(|(a, b)| a == b)
+            .count();
         start + end
     };
-    let nearest = known.iter().max_by_key(|known| (common(path, known), std::cmp::Reverse(**known)));
-    nearest.map_or_else(String::new, |nearest| format!("; the nearest name is `{nearest}`"))
+    let nearest = known
+        .iter()
+        .max_by_key(|known| (common(path, known), std::cmp::Reverse(**known)));
+    nearest.map_or_else(String::new, |nearest| {
+        format!("; the nearest name is `{nearest}`")
+    })
 }
 
 struct Fill<'r> {
@@ -243,7 +299,10 @@ impl Fill<'_> {
         if let Some(tensor) = self.shared.get(&root) {
             return Ok(tensor.clone());
         }
-        let tensor = self.plan.recipes.produce(item.root, self.seed, item.dtype, &item.device)?;
+        let tensor = self
+            .plan
+            .recipes
+            .produce(item.root, self.seed, item.dtype, &item.device)?;
         if self.plan.shared.contains(&root) {
             self.shared.insert(root, tensor.clone());
         }
@@ -256,7 +315,9 @@ impl Pass for Fill<'_> {
         if self.failed.is_some() {
             return;
         }
-        let Some(item) = self.plan.items.remove(site.path()) else { return };
+        let Some(item) = self.plan.items.remove(site.path()) else {
+            return;
+        };
         let id = slot.id();
         if let Some(tied) = id.and_then(|id| self.ties.get(&id))
             && slot.tie(tied.as_ref())

@@ -59,7 +59,11 @@ pub struct Entry {
 impl Entry {
     fn new(site: &Site<'_>, slot: &dyn Slot) -> Self {
         let lazy = slot.is_lazy();
-        let tensor = if lazy { None } else { tensor_id(&slot.tensor()) };
+        let tensor = if lazy {
+            None
+        } else {
+            tensor_id(&slot.tensor())
+        };
         let state = match (lazy, tensor) {
             (true, _) => State::Lazy,
             (_, Some(_)) => State::Meta,
@@ -77,6 +81,13 @@ impl Entry {
             device: slot.device(),
             tensor,
         }
+    }
+
+    /// Whether it has this shape. A lazy parameter shows the shape its initialiser was given, which
+    /// for a column-layout `Linear` is the transposed one.
+    pub(crate) fn has_shape(&self, shape: &Shape) -> bool {
+        let reversed = || self.shape.iter().rev().eq(shape.iter());
+        self.shape == *shape || (self.state == State::Lazy && reversed())
     }
 
     /// How many elements it has.
@@ -129,7 +140,8 @@ impl Pass for Inventory {
 
     fn opaque(&mut self, site: &Site<'_>, hides_meta: &dyn Fn() -> bool) {
         if hides_meta() {
-            self.hidden.push((site.path().to_owned(), site.module().to_owned()));
+            self.hidden
+                .push((site.path().to_owned(), site.module().to_owned()));
         }
     }
 }

@@ -3,15 +3,15 @@
 use burn::tensor::Device;
 use burn_meta::{DefaultDTypes, MetaDevice};
 
+use crate::Materialize;
 use crate::error::MaterializeError;
 use crate::fill::{Plan, Target};
+use crate::init_plan::{Declarations, InitPlan};
 use crate::inventory::{Entry, Inventory, State, inventory};
 use crate::recipes::Recipes;
-use crate::reset::InitPlan;
 use crate::summary::Summary;
 use crate::train::train;
 use crate::traversal::traverse;
-use crate::Materialize;
 
 /// A module that was built for nothing: every tensor has a shape, a dtype and a recipe, and no
 /// memory.
@@ -77,9 +77,18 @@ impl<M: Materialize> Meta<M> {
         let device = MetaDevice::new(dtypes)?;
         let (recorded, recording) =
             device.record(|device| Recorded::new(constructor(device), device))?;
-        let Recorded { module, entries, declared } = recorded;
-        let recipes = Recipes::new(recording, &entries, declared, open.then_some(dtypes));
-        Ok(Self { module, recipes, device, seed: 0 })
+        let Recorded {
+            module,
+            entries,
+            declarations,
+        } = recorded;
+        let recipes = Recipes::new(recording, &entries, declarations, open.then_some(dtypes));
+        Ok(Self {
+            module,
+            recipes,
+            device,
+            seed: 0,
+        })
     }
 
     /// The seed of every random draw; 0 unless set. A draw depends on the seed, on its path and on
@@ -122,14 +131,24 @@ impl<M: Materialize> Meta<M> {
         change: impl FnOnce(M, &Device) -> N,
     ) -> Result<Meta<N>, MaterializeError> {
         let module = self.module.clone();
-        let (recorded, recording) =
-            self.device.record(|device| Recorded::new(change(module, device), device))?;
-        let Recorded { module, entries, declared } = recorded;
+        let (recorded, recording) = self
+            .device
+            .record(|device| Recorded::new(change(module, device), device))?;
+        let Recorded {
+            module,
+            entries,
+            declarations,
+        } = recorded;
         let mut recipes = self.recipes.clone();
         // What is real by now keeps its root: a reset wants it.
         recipes.keep_roots_of_real(&entries);
-        recipes.record(recording, &entries, declared);
-        Ok(Meta { module, recipes, device: self.device.clone(), seed: self.seed })
+        recipes.record(recording, &entries, declarations);
+        Ok(Meta {
+            module,
+            recipes,
+            device: self.device.clone(),
+            seed: self.seed,
+        })
     }
 
     /// Allocate every tensor on `device` and give it its value. On an autodiff device parameters
@@ -143,7 +162,11 @@ impl<M: Materialize> Meta<M> {
     /// [`MaterializeError::Produce`] when Burn fails later. This `Meta` stays as it is.
     pub fn materialize(&self, device: &Device) -> Result<M, MaterializeError> {
         let module = self.fill(device, &|_| true)?;
-        Ok(if device.is_autodiff() { train(module, false) } else { module })
+        Ok(if device.is_autodiff() {
+            train(module, false)
+        } else {
+            module
+        })
     }
 
     /// Allocate only the tensors whose path `select` accepts; the others stay meta. A tie is
@@ -157,16 +180,22 @@ impl<M: Materialize> Meta<M> {
         select: impl Fn(&str) -> bool,
     ) -> Result<Self, MaterializeError> {
         let module = self.fill(device, &select)?;
-        let module = if device.is_autodiff() { train(module, false) } else { module };
-        Ok(Self { module, ..self.clone() })
+        let module = if device.is_autodiff() {
+            train(module, false)
+        } else {
+            module
+        };
+        Ok(Self {
+            module,
+            ..self.clone()
+        })
     }
 
-    fn fill(
-        &self,
-        device: &Device,
-        select: &dyn Fn(&str) -> bool,
-    ) -> Result<M, MaterializeError> {
-        let has_meta = self.inventory().iter().any(|entry| entry.state == State::Meta);
+    fn fill(&self, device: &Device, select: &dyn Fn(&str) -> bool) -> Result<M, MaterializeError> {
+        let has_meta = self
+            .inventory()
+            .iter()
+            .any(|entry| entry.state == State::Meta);
         if !has_meta {
             return Ok(self.module.clone());
         }
@@ -185,15 +214,22 @@ impl<M: Materialize> Meta<M> {
 pub(crate) struct Recorded<M> {
     pub(crate) module: M,
     pub(crate) entries: Vec<Entry>,
-    pub(crate) declared: std::collections::BTreeMap<String, crate::reset::Declared>,
+    pub(crate) declarations: Declarations,
 }
 
 impl<M: Materialize> Recorded<M> {
     pub(crate) fn new(module: M, device: &Device) -> Self {
-        let mut touch = Inventory { touch: true, ..Inventory::default() };
+        let mut touch = Inventory {
+            touch: true,
+            ..Inventory::default()
+        };
         let module = traverse(module, &mut touch);
         let mut plan = InitPlan::new(device, true);
         module.reset_parameters(&mut plan);
-        Self { module, entries: touch.entries, declared: plan.into_declared() }
+        Self {
+            module,
+            entries: touch.entries,
+            declarations: plan.into_declarations(),
+        }
     }
 }

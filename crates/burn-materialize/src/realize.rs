@@ -68,9 +68,15 @@ pub struct RealizeReport {
 impl std::fmt::Display for RealizeReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let parts = [
-            ("left on the device their constructor chose", &self.left_alone),
+            (
+                "left on the device their constructor chose",
+                &self.left_alone,
+            ),
             ("moved to the device", &self.moved),
-            ("lazy and shared outside the module, initialised by Burn", &self.shared_lazy),
+            (
+                "lazy and shared outside the module, initialised by Burn",
+                &self.shared_lazy,
+            ),
             ("given their layer's documented default", &self.defaults),
         ];
         let mut parts = parts.iter().filter(|(_, paths)| !paths.is_empty());
@@ -87,12 +93,22 @@ impl<M: Materialize> Realize for &Meta<M> {
     fn realize(self, device: &Device, _seed: u64) -> Result<Realized<M>, MaterializeError> {
         let module = self.materialize(&device.clone().without_autodiff())?;
         let (_, recipes) = self.parts();
-        let real = self.inventory().into_iter().filter(|entry| entry.state == State::Real);
+        let real = self
+            .inventory()
+            .into_iter()
+            .filter(|entry| entry.state == State::Real);
         let left_alone = real
             .filter(|entry| entry.device.clone().without_autodiff() != *device)
             .map(|entry| entry.path);
-        let report = RealizeReport { left_alone: left_alone.collect(), ..Default::default() };
-        Ok(Realized { module: train(module, true), recipes: recipes.clone(), report })
+        let report = RealizeReport {
+            left_alone: left_alone.collect(),
+            ..Default::default()
+        };
+        Ok(Realized {
+            module: train(module, true),
+            recipes: recipes.clone(),
+            report,
+        })
     }
 }
 
@@ -112,7 +128,11 @@ impl<M: Materialize> Realize for M {
         let before = inventory(&self);
         check_real_ties(&self, &before)?;
         let mut report = RealizeReport::default();
-        let mut retarget = Retarget { device: &device, meta: None, firsts: HashMap::new() };
+        let mut retarget = Retarget {
+            device: &device,
+            meta: None,
+            firsts: HashMap::new(),
+        };
         let (recorded, recording) = record(DefaultDTypes::of(&device), |meta| {
             retarget.meta = Some(meta.clone());
             // First the later paths of each lazy tie let go, so that the first is its only holder.
@@ -120,7 +140,11 @@ impl<M: Materialize> Realize for M {
             let module = traverse(module, &mut retarget);
             Recorded::new(module, meta)
         })?;
-        let Recorded { module, entries, declared } = recorded;
+        let Recorded {
+            module,
+            entries,
+            declarations,
+        } = recorded;
         for (before, after) in before.iter().zip(&entries) {
             let path = || before.path.clone();
             match (before.state, after.state) {
@@ -131,14 +155,21 @@ impl<M: Materialize> Realize for M {
                 _ => {}
             }
         }
-        let recipes = Recipes::new(recording, &entries, declared, None);
+        let recipes = Recipes::new(recording, &entries, declarations, None);
         let module = if entries.iter().any(|entry| entry.state == State::Meta) {
-            let target = Target::Meta { device: &device, select: &|_| true };
+            let target = Target::Meta {
+                device: &device,
+                select: &|_| true,
+            };
             Plan::new(&module, &recipes, target)?.fill(module, seed)?
         } else {
             module
         };
-        Ok(Realized { module: train(module, true), recipes, report })
+        Ok(Realized {
+            module: train(module, true),
+            recipes,
+            report,
+        })
     }
 }
 
@@ -154,7 +185,11 @@ fn check_real_ties<M: Materialize>(module: &M, entries: &[Entry]) -> Result<(), 
     if repeated.is_empty() {
         return Ok(());
     }
-    let mut compare = Compare { repeated, values: HashMap::new(), conflicts: Vec::new() };
+    let mut compare = Compare {
+        repeated,
+        values: HashMap::new(),
+        conflicts: Vec::new(),
+    };
     traverse(module.clone(), &mut compare);
     if compare.conflicts.is_empty() {
         return Ok(());
@@ -170,10 +205,15 @@ struct Compare {
 
 impl Pass for Compare {
     fn tensor(&mut self, site: &Site<'_>, slot: &mut dyn Slot) {
-        let Some(id) = slot.id().filter(|id| self.repeated.contains(id) && !slot.is_lazy()) else {
+        let Some(id) = slot
+            .id()
+            .filter(|id| self.repeated.contains(id) && !slot.is_lazy())
+        else {
             return;
         };
-        let Ok(data) = read(slot.tensor()) else { return };
+        let Ok(data) = read(slot.tensor()) else {
+            return;
+        };
         match self.values.get(&id) {
             Some((first, values)) if *values != data => {
                 let paths = vec![first.clone(), site.path().to_owned()];

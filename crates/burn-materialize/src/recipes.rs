@@ -1,14 +1,15 @@
 //! The sources of a recorded module's values, by path.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use burn::tensor::kind::BridgeTensor;
 use burn::tensor::{DType, Device, Shape};
 use burn_meta::{DefaultDTypes, DrawKey, Recipe, RecipeError, RecipeKind, Recording, TensorId};
 
+use crate::error::Problem;
+use crate::init_plan::{Declarations, Declared};
 use crate::inventory::{Entry, State};
-use crate::reset::Declared;
 
 /// How each tensor of a module is made: what its constructor recorded, and over that what its
 /// hooks declared.
@@ -20,6 +21,8 @@ pub struct Recipes {
     /// The defaults it was recorded with, where they stand for those of whatever device it goes
     /// to.
     open_defaults: Option<DefaultDTypes>,
+    /// What hooks got wrong.
+    problems: Vec<Problem>,
 }
 
 /// The tensor whose recipe gives a path its value.
@@ -51,11 +54,14 @@ impl Recipes {
     pub(crate) fn new(
         recording: Recording,
         entries: &[Entry],
-        declared: BTreeMap<String, Declared>,
+        declarations: Declarations,
         open_defaults: Option<DefaultDTypes>,
     ) -> Self {
-        let mut recipes = Self { open_defaults, ..Self::default() };
-        recipes.record(recording, entries, declared);
+        let mut recipes = Self {
+            open_defaults,
+            ..Self::default()
+        };
+        recipes.record(recording, entries, declarations);
         recipes
     }
 
@@ -65,28 +71,62 @@ impl Recipes {
         &mut self,
         recording: Recording,
         entries: &[Entry],
-        declared: BTreeMap<String, Declared>,
+        declarations: Declarations,
     ) {
         self.recording.extend(recording);
+        self.problems = declarations.problems;
         let recorded = entries.iter().filter_map(|entry| {
             let (tensor, dtype) = (entry.tensor?, entry.dtype?);
             let shape = entry.shape.clone();
-            Some((entry.path.clone(), Root { tensor, shape, dtype, origin: Origin::Recorded }))
+            Some((
+                entry.path.clone(),
+                Root {
+                    tensor,
+                    shape,
+                    dtype,
+                    origin: Origin::Recorded,
+                },
+            ))
         });
         self.roots.extend(recorded);
-        self.roots.extend(declared.into_iter().map(|(path, declared)| {
-            let Declared { tensor, shape, dtype, default } = declared;
-            let origin = if default { Origin::Default } else { Origin::Declared };
-            (path, Root { tensor, shape, dtype, origin })
-        }));
+        self.roots
+            .extend(declarations.values.into_iter().map(|(path, declared)| {
+                let Declared {
+                    tensor,
+                    shape,
+                    dtype,
+                    default,
+                } = declared;
+                let origin = if default {
+                    Origin::Default
+                } else {
+                    Origin::Declared
+                };
+                (
+                    path,
+                    Root {
+                        tensor,
+                        shape,
+                        dtype,
+                        origin,
+                    },
+                )
+            }));
         for entry in entries {
-            let Some(root) = self.roots.get(&entry.path) else { continue };
+            let Some(root) = self.roots.get(&entry.path) else {
+                continue;
+            };
             // A recipe that cannot be made has no draws; the check of the plan says why.
-            let Ok(recipe) = self.recording.recipe(root.tensor) else { continue };
+            let Ok(recipe) = self.recording.recipe(root.tensor) else {
+                continue;
+            };
             let mut path = None;
             for (place, draw) in (0..).zip(recipe.draws()) {
                 let path = path.get_or_insert_with(|| Arc::<str>::from(entry.path.as_str()));
-                self.draws.entry(draw).or_insert_with(|| Draw { path: path.clone(), place });
+                self.draws.entry(draw).or_insert_with(|| Draw {
+                    path: path.clone(),
+                    place,
+                });
             }
         }
     }
@@ -100,6 +140,10 @@ impl Recipes {
 
     pub(crate) fn root(&self, path: &str) -> Option<&Root> {
         self.roots.get(path)
+    }
+
+    pub(crate) fn problems(&self) -> &[Problem] {
+        &self.problems
     }
 
     pub(crate) fn paths(&self) -> impl Iterator<Item = &String> {
@@ -122,7 +166,11 @@ impl Recipes {
     /// Where its recipe cannot be evaluated; `None` where it has none.
     pub fn kind(&self, path: &str) -> Option<Result<RecipeKind, RecipeError>> {
         let root = self.roots.get(path)?;
-        Some(self.recording.recipe(root.tensor).map(|recipe| recipe.kind()))
+        Some(
+            self.recording
+                .recipe(root.tensor)
+                .map(|recipe| recipe.kind()),
+        )
     }
 
     pub(crate) fn recipe(&self, root: &Root) -> Result<Recipe<'_>, RecipeError> {
@@ -131,7 +179,9 @@ impl Recipes {
 
     /// The dtype a tensor recorded with `dtype` gets on `device`.
     pub(crate) fn dtype_on(&self, dtype: DType, device: &Device) -> DType {
-        let Some(recorded) = self.open_defaults else { return dtype };
+        let Some(recorded) = self.open_defaults else {
+            return dtype;
+        };
         let target = DefaultDTypes::of(device);
         match dtype {
             dtype if dtype == recorded.float.into() => target.float.into(),
@@ -149,7 +199,10 @@ impl Recipes {
         device: &Device,
     ) -> Result<BridgeTensor, RecipeError> {
         let key = |tensor| {
-            let draw = self.draws.get(&tensor).expect("every draw of a planned recipe has a key");
+            let draw = self
+                .draws
+                .get(&tensor)
+                .expect("every draw of a planned recipe has a key");
             DrawKey::new(seed, &draw.path, draw.place)
         };
         self.recipe(root)?.evaluate(key, dtype, device)

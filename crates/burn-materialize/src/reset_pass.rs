@@ -3,13 +3,13 @@
 use burn::tensor::Device;
 use burn_meta::{DefaultDTypes, record};
 
+use crate::Materialize;
 use crate::error::{MaterializeError, Problem, Problems};
 use crate::fill::{Plan, Target};
+use crate::init_plan::InitPlan;
 use crate::inventory::{Entry, inventory};
 use crate::meta::Recorded;
 use crate::recipes::Recipes;
-use crate::reset::InitPlan;
-use crate::Materialize;
 
 /// Give every tensor of `module` the initial value its constructor would, drawn with `seed`.
 ///
@@ -41,12 +41,16 @@ pub fn reset<M: Materialize>(
     constructor: impl FnOnce(&Device) -> M,
 ) -> Result<(), MaterializeError> {
     let (recorded, recording) = record(defaults_of(module), |device| {
-        let Recorded { entries, declared, .. } = Recorded::new(constructor(device), device);
-        (entries, declared)
+        let Recorded {
+            entries,
+            declarations,
+            ..
+        } = Recorded::new(constructor(device), device);
+        (entries, declarations)
     })?;
-    let (entries, declared) = recorded;
+    let (entries, declarations) = recorded;
     same_module(&inventory(module), &entries)?;
-    Recipes::new(recording, &entries, declared, None).reset(module, seed, &|_| true)
+    Recipes::new(recording, &entries, declarations, None).reset(module, seed, &|_| true)
 }
 
 /// Give every tensor of a module that nothing was recorded for the documented default of its
@@ -60,15 +64,18 @@ pub fn reset_to_defaults<M: Materialize>(
     module: &mut M,
     seed: u64,
 ) -> Result<Vec<String>, MaterializeError> {
-    let (declared, recording) = record(defaults_of(module), |device| {
+    let (declarations, recording) = record(defaults_of(module), |device| {
         let mut plan = InitPlan::new(device, false);
         module.reset_parameters(&mut plan);
-        plan.into_declared()
+        plan.into_declarations()
     })?;
-    let paths = declared.iter().filter(|(_, declared)| declared.default);
+    let paths = declarations
+        .values
+        .iter()
+        .filter(|(_, declared)| declared.default);
     let paths = paths.map(|(path, _)| path.clone()).collect();
     // The draws' keys follow the module's own order.
-    let recipes = Recipes::new(recording, &inventory(module), declared, None);
+    let recipes = Recipes::new(recording, &inventory(module), declarations, None);
     recipes.reset(module, seed, &|_| true)?;
     Ok(paths)
 }
@@ -102,7 +109,7 @@ fn same_module(module: &[Entry], built: &[Entry]) -> Result<(), MaterializeError
         .iter()
         .zip(built)
         .find_map(|(ours, theirs)| {
-            let same = ours.path == theirs.path && ours.shape == theirs.shape;
+            let same = ours.path == theirs.path && ours.has_shape(&theirs.shape);
             let told = |entry: &Entry| format!("`{}` {}", entry.path, entry.shape);
             (!same).then(|| format!("{} against {}", told(ours), told(theirs)))
         })
@@ -112,8 +119,8 @@ fn same_module(module: &[Entry], built: &[Entry]) -> Result<(), MaterializeError
         });
     match difference {
         None => Ok(()),
-        Some(difference) => {
-            Err(MaterializeError::Refused(Problems(vec![Problem::OtherModule { difference }])))
-        }
+        Some(difference) => Err(MaterializeError::Refused(Problems(vec![
+            Problem::OtherModule { difference },
+        ]))),
     }
 }

@@ -59,15 +59,21 @@ struct Mark {
 impl Stack {
     pub(crate) fn enter(&mut self, name: &str, container: &str) {
         let declaring = self.marks.last().map_or((0, 0), |mark| mark.declaring);
-        let mut mark =
-            Mark { path: self.path.len(), containers: self.containers.len(), declaring };
+        let mut mark = Mark {
+            path: self.path.len(),
+            containers: self.containers.len(),
+            declaring,
+        };
         if !self.path.is_empty() && !name.is_empty() {
             self.path.push('.');
         }
         self.path.push_str(name);
         // Vec, Array and Tuple hold the leaves of the type that declares them.
         if let Some((_, declaring)) = container.split_once(':') {
-            mark.declaring = (self.containers.len(), self.containers.len() + declaring.len());
+            mark.declaring = (
+                self.containers.len(),
+                self.containers.len() + declaring.len(),
+            );
             self.containers.push_str(declaring);
         } else if container == "Reparameterization" {
             mark.declaring = (self.containers.len(), self.containers.len() + name.len());
@@ -88,7 +94,10 @@ impl Stack {
 
     pub(crate) fn site(&self) -> Site<'_> {
         let (start, end) = self.marks.last().map_or((0, 0), |mark| mark.declaring);
-        Site { path: &self.path, container: &self.containers[start..end] }
+        Site {
+            path: &self.path,
+            container: &self.containers[start..end],
+        }
     }
 }
 
@@ -101,16 +110,25 @@ mod tests {
         let mut stack = Stack::default();
         stack.enter("layers", "Struct:Model");
         stack.enter("0", "Vec");
-        assert_eq!((stack.site().path(), stack.site().module()), ("layers.0", "Model"));
+        assert_eq!(
+            (stack.site().path(), stack.site().module()),
+            ("layers.0", "Model")
+        );
         stack.enter("weight", "Struct:Linear");
-        assert_eq!((stack.site().path(), stack.site().module()), ("layers.0.weight", "Linear"));
+        assert_eq!(
+            (stack.site().path(), stack.site().module()),
+            ("layers.0.weight", "Linear")
+        );
         stack.enter("lora", "Reparameterization");
         stack.enter("a", "Struct:Lora");
         assert_eq!(stack.site().path(), "layers.0.weight.lora.a");
         stack.exit();
         stack.exit();
         stack.exit();
-        assert_eq!((stack.site().path(), stack.site().module()), ("layers.0", "Model"));
+        assert_eq!(
+            (stack.site().path(), stack.site().module()),
+            ("layers.0", "Model")
+        );
         stack.exit();
         stack.exit();
         assert_eq!((stack.site().path(), stack.site().module()), ("", ""));

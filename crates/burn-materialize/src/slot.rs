@@ -69,7 +69,9 @@ where
     }
 
     fn param(&self) -> &Param<Tensor<D, K>> {
-        self.0.as_ref().expect("a slot is filled between its methods")
+        self.0
+            .as_ref()
+            .expect("a slot is filled between its methods")
     }
 
     fn change(&mut self, change: impl FnOnce(Param<Tensor<D, K>>) -> Param<Tensor<D, K>>) {
@@ -138,8 +140,16 @@ where
             let (id, tensor, mapper) = param.consume();
             let (autodiff, require_grad) = (tensor.is_autodiff(), tensor.is_require_grad());
             let updated = Tensor::from_bridge(update(tensor.without_autodiff().into_bridge()));
-            let updated = if autodiff { updated.autodiff() } else { updated };
-            Param::from_mapped_value(id, Parameter::set_require_grad(updated, require_grad), mapper)
+            let updated = if autodiff {
+                updated.autodiff()
+            } else {
+                updated
+            };
+            Param::from_mapped_value(
+                id,
+                Parameter::set_require_grad(updated, require_grad),
+                mapper,
+            )
         });
     }
 
@@ -158,15 +168,15 @@ where
     }
 
     fn tie(&mut self, handle: &dyn Any) -> bool {
-        let Some(param) = handle.downcast_ref::<Param<Tensor<D, K>>>() else { return false };
+        let Some(param) = handle.downcast_ref::<Param<Tensor<D, K>>>() else {
+            return false;
+        };
         self.0 = Some(param.clone());
         true
     }
 
     fn vacate(&mut self) {
-        self.change(|param| {
-            Param::initialized(param.id, Tensor::empty([0; D], &Device::flex()))
-        });
+        self.change(|param| Param::initialized(param.id, Tensor::empty([0; D], &Device::flex())));
     }
 }
 
@@ -203,7 +213,9 @@ fn see<const D: usize>(state: &RunningState<Tensor<D>>) -> Param<Tensor<D>> {
     let mut visitor = See::<D>(None);
     state.visit(&mut visitor);
     let seen = visitor.0.expect("a running state visits its value");
-    *seen.downcast().expect("a running state visits a tensor of its own rank")
+    *seen
+        .downcast()
+        .expect("a running state visits a tensor of its own rank")
 }
 
 impl<const D: usize> Slot for RunningSlot<D> {
@@ -251,7 +263,11 @@ impl<const D: usize> Slot for RunningSlot<D> {
         let value = self.state.value_sync();
         let autodiff = value.is_autodiff();
         let updated = Tensor::from_bridge(update(value.without_autodiff().into_bridge()));
-        self.rebuild(if autodiff { updated.autodiff() } else { updated });
+        self.rebuild(if autodiff {
+            updated.autodiff()
+        } else {
+            updated
+        });
     }
 
     fn train(&mut self) {
@@ -269,7 +285,9 @@ impl<const D: usize> Slot for RunningSlot<D> {
     }
 
     fn tie(&mut self, handle: &dyn Any) -> bool {
-        let Some(state) = handle.downcast_ref::<RunningState<Tensor<D>>>() else { return false };
+        let Some(state) = handle.downcast_ref::<RunningState<Tensor<D>>>() else {
+            return false;
+        };
         *self = Self::new(state.clone());
         true
     }
@@ -292,7 +310,9 @@ impl<const D: usize, K: Basic> BufferSlot<D, K> {
     }
 
     fn get(&self) -> &Tensor<D, K> {
-        self.0.as_ref().expect("a slot is filled between its methods")
+        self.0
+            .as_ref()
+            .expect("a slot is filled between its methods")
     }
 }
 
@@ -340,8 +360,13 @@ impl<const D: usize, K: Autodiff + TensorKind + 'static> Slot for BufferSlot<D, 
     fn update(&mut self, update: &mut dyn FnMut(BridgeTensor) -> BridgeTensor) {
         self.0 = self.0.take().map(|tensor| {
             let autodiff = tensor.is_autodiff();
-            let updated = Tensor::<D, K>::from_bridge(update(tensor.without_autodiff().into_bridge()));
-            if autodiff { updated.autodiff() } else { updated }
+            let updated =
+                Tensor::<D, K>::from_bridge(update(tensor.without_autodiff().into_bridge()));
+            if autodiff {
+                updated.autodiff()
+            } else {
+                updated
+            }
         });
     }
 
@@ -360,7 +385,9 @@ impl<const D: usize, K: Autodiff + TensorKind + 'static> Slot for BufferSlot<D, 
     }
 
     fn tie(&mut self, handle: &dyn Any) -> bool {
-        let Some(tensor) = handle.downcast_ref::<Tensor<D, K>>() else { return false };
+        let Some(tensor) = handle.downcast_ref::<Tensor<D, K>>() else {
+            return false;
+        };
         self.0 = Some(tensor.clone());
         true
     }

@@ -50,7 +50,10 @@ impl Summary {
     }
 
     fn counted(&self) -> impl Iterator<Item = &Entry> {
-        self.rows.iter().filter(|row| row.tied_to.is_none()).map(|row| &row.entry)
+        self.rows
+            .iter()
+            .filter(|row| row.tied_to.is_none())
+            .map(|row| &row.entry)
     }
 
     /// How many tensors, ties counted once.
@@ -58,7 +61,8 @@ impl Summary {
         self.counted().count()
     }
 
-    /// How many elements its parameters have, ties counted once.
+    /// How many elements its parameters have, ties counted once. Burn's own `num_params` also counts
+    /// running states, and a tie at each path.
     pub fn parameters(&self) -> usize {
         let parameters = self.counted().filter(|entry| entry.role == Role::Parameter);
         parameters.map(Entry::elements).sum()
@@ -78,7 +82,10 @@ impl Summary {
 
     /// How many of those bytes are allocated.
     pub fn allocated_bytes(&self) -> usize {
-        self.counted().filter(|entry| entry.state == State::Real).map(bytes).sum()
+        self.counted()
+            .filter(|entry| entry.state == State::Real)
+            .map(bytes)
+            .sum()
     }
 }
 
@@ -91,22 +98,40 @@ fn bytes(entry: &Entry) -> usize {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let header = ["path", "module", "shape", "dtype", "parameters", "bytes", "state"];
+        let header = [
+            "path",
+            "module",
+            "shape",
+            "dtype",
+            "parameters",
+            "bytes",
+            "state",
+        ];
         let mut table: Vec<[String; 7]> = vec![header.map(str::to_owned)];
         for Row { entry, tied_to } in &self.rows {
-            let dtype = entry.dtype.map_or("-".to_owned(), |dtype| dtype.name().to_owned());
+            let dtype = entry
+                .dtype
+                .map_or("-".to_owned(), |dtype| dtype.name().to_owned());
             let state = entry.state.to_string();
             let (parameters, size, state) = match (tied_to, entry.role) {
                 (Some(first), _) => ("-".to_owned(), "-".to_owned(), format!("= {first}")),
                 (None, Role::Parameter) => (grouped(entry.elements()), human(bytes(entry)), state),
-                (None, role) => ("-".to_owned(), human(bytes(entry)), format!("{state} ({role})")),
+                (None, role) => (
+                    "-".to_owned(),
+                    human(bytes(entry)),
+                    format!("{state} ({role})"),
+                ),
             };
             let shape = format!("{:?}", entry.shape.as_slice());
             let (path, module) = (entry.path.clone(), entry.module.clone());
             table.push([path, module, shape, dtype, parameters, size, state]);
         }
         let widths: [usize; 7] = std::array::from_fn(|column| {
-            table.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)
+            table
+                .iter()
+                .map(|row| row[column].chars().count())
+                .max()
+                .unwrap_or(0)
         });
         let line = |f: &mut fmt::Formatter<'_>, row: &[String; 7]| {
             let [path, module, shape, dtype, parameters, bytes, state] = row;
@@ -117,10 +142,18 @@ impl fmt::Display for Summary {
             )
         };
         line(f, &table[0])?;
-        writeln!(f, "{}", "-".repeat(widths.iter().sum::<usize>() + 2 * (widths.len() - 1)))?;
+        writeln!(
+            f,
+            "{}",
+            "-".repeat(widths.iter().sum::<usize>() + 2 * (widths.len() - 1))
+        )?;
         table[1..].iter().try_for_each(|row| line(f, row))?;
         let ties = self.rows.len() - self.tensors();
-        let ties = if ties == 0 { String::new() } else { format!(" ({ties} more by ties)") };
+        let ties = if ties == 0 {
+            String::new()
+        } else {
+            format!(" ({ties} more by ties)")
+        };
         write!(
             f,
             "total: {} tensors{ties}, {} parameters, {} buffer elements, {}; allocated: {}",

@@ -17,7 +17,13 @@ use crate::traversal::{Pass, traverse};
 ///
 /// `flags` says whether training flags are restored too. Meta and lazy tensors stay as they are.
 pub(crate) fn train<M: Materialize>(module: M, flags: bool) -> M {
-    traverse(module, &mut Train { flags, leaves: HashMap::new() })
+    traverse(
+        module,
+        &mut Train {
+            flags,
+            leaves: HashMap::new(),
+        },
+    )
 }
 
 struct Train {
@@ -30,7 +36,9 @@ impl Pass for Train {
         if slot.is_lazy() || is_meta_device(&slot.device()) {
             return;
         }
-        let Some(id) = slot.id() else { return slot.train() };
+        let Some(id) = slot.id() else {
+            return slot.train();
+        };
         if let Some(leaf) = self.leaves.get(&id)
             && slot.tie(leaf.as_ref())
         {
@@ -41,6 +49,10 @@ impl Pass for Train {
     }
 
     fn flag(&mut self, _site: &Site<'_>, flag: Param<Flag>) -> Param<Flag> {
-        if self.flags { Module::train(flag) } else { flag }
+        if self.flags {
+            Module::train(flag)
+        } else {
+            flag
+        }
     }
 }

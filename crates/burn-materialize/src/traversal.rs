@@ -3,9 +3,7 @@
 use std::any::Any;
 use std::collections::VecDeque;
 
-use burn::module::{
-    Flag, Module, ModuleMapper, ModuleVisitor, Param, Parameter, ParameterValue,
-};
+use burn::module::{Flag, Module, ModuleMapper, ModuleVisitor, Param, Parameter, ParameterValue};
 use burn::tensor::kind::Basic;
 use burn::tensor::{Bool, Int, Tensor};
 use burn_meta::is_meta_device;
@@ -34,7 +32,10 @@ pub trait Pass {
 
 /// Run `pass` over every tensor and flag of `module`.
 pub fn traverse<M: Materialize>(module: M, pass: &mut dyn Pass) -> M {
-    module.traverse(&mut Traversal { stack: Stack::default(), pass })
+    module.traverse(&mut Traversal {
+        stack: Stack::default(),
+        pass,
+    })
 }
 
 /// A pass on its way through a module: knows the path, hands leaves to the pass.
@@ -51,12 +52,7 @@ impl Traversal<'_> {
     }
 
     /// Do something under a name.
-    pub fn within<T>(
-        &mut self,
-        name: &str,
-        container: &str,
-        go: impl FnOnce(&mut Self) -> T,
-    ) -> T {
+    pub fn within<T>(&mut self, name: &str, container: &str, go: impl FnOnce(&mut Self) -> T) -> T {
         self.stack.enter(name, container);
         let result = go(self);
         self.stack.exit();
@@ -76,7 +72,10 @@ impl Traversal<'_> {
     /// Go through a module by Burn's own mapper: for private fields and reparameterisations. Its
     /// plain tensors and skipped fields stay out of reach.
     pub(crate) fn mapped<M: Module>(&mut self, module: M) -> M {
-        let mut mapper = Mapper { traversal: self, reparameterized: false };
+        let mut mapper = Mapper {
+            traversal: self,
+            reparameterized: false,
+        };
         let module = module.map(&mut mapper);
         if mapper.reparameterized {
             self.opaque(&module);
@@ -105,10 +104,7 @@ struct Mapper<'t, 'p> {
 }
 
 impl Mapper<'_, '_> {
-    fn leaf<const D: usize, K: Basic>(
-        &mut self,
-        param: Param<Tensor<D, K>>,
-    ) -> Param<Tensor<D, K>>
+    fn leaf<const D: usize, K: Basic>(&mut self, param: Param<Tensor<D, K>>) -> Param<Tensor<D, K>>
     where
         Tensor<D, K>: Parameter,
         ParamSlot<D, K>: Slot,
@@ -181,7 +177,10 @@ impl Leaves {
     }
 
     fn put_back<T: ParameterValue + 'static>(&mut self, current: Param<T>) -> Param<T> {
-        let found = self.found.pop_front().and_then(|leaf| leaf.downcast::<Param<T>>().ok());
+        let found = self
+            .found
+            .pop_front()
+            .and_then(|leaf| leaf.downcast::<Param<T>>().ok());
         found.map_or(current, |param| *param)
     }
 }
@@ -235,8 +234,14 @@ fn hides_meta<M: Module>(module: &M) -> bool {
             }
         }
     }
-    let mut traversal = Traversal { stack: Stack::default(), pass: &mut Vacate };
-    let mut mapper = Mapper { traversal: &mut traversal, reparameterized: false };
+    let mut traversal = Traversal {
+        stack: Stack::default(),
+        pass: &mut Vacate,
+    };
+    let mut mapper = Mapper {
+        traversal: &mut traversal,
+        reparameterized: false,
+    };
     let trial: M = detach(module.clone()).map(&mut mapper);
     trial.devices().iter().any(is_meta_device)
 }

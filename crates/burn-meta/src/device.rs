@@ -30,14 +30,22 @@ impl DefaultDTypes {
     /// The defaults of `device`, without fixing them.
     pub fn of(device: &Device) -> Self {
         let settings = device.settings();
-        Self { float: settings.float_dtype, int: settings.int_dtype, bool: settings.bool_dtype }
+        Self {
+            float: settings.float_dtype,
+            int: settings.int_dtype,
+            bool: settings.bool_dtype,
+        }
     }
 }
 
 impl Default for DefaultDTypes {
     /// F32, I64 and bytes for bools: what Burn's capture device starts with.
     fn default() -> Self {
-        Self { float: FloatDType::F32, int: IntDType::I64, bool: BoolDType::U8 }
+        Self {
+            float: FloatDType::F32,
+            int: IntDType::I64,
+            bool: BoolDType::U8,
+        }
     }
 }
 
@@ -76,7 +84,13 @@ impl MetaDevice {
             None => catch_unwind(Device::capture).map_err(|_| RecordError::TooManyDevices)?,
         };
         let (scope, closed) = (Mutex::default(), Condvar::default());
-        Ok(Self(Arc::new(Lease { device, dtypes, configured, scope, closed })))
+        Ok(Self(Arc::new(Lease {
+            device,
+            dtypes,
+            configured,
+            scope,
+            closed,
+        })))
     }
 
     /// The dtypes it gives to tensors that name none.
@@ -99,7 +113,11 @@ impl MetaDevice {
             if owner == current {
                 return Err(RecordError::Nested);
             }
-            scope = self.0.closed.wait(scope).unwrap_or_else(PoisonError::into_inner);
+            scope = self
+                .0
+                .closed
+                .wait(scope)
+                .unwrap_or_else(PoisonError::into_inner);
         }
         *scope = Some(current);
         Ok(Turn(&self.0))
@@ -109,7 +127,10 @@ impl MetaDevice {
     pub(crate) fn configure(&self) {
         if !self.0.configured.swap(true, Ordering::Relaxed) {
             let DefaultDTypes { float, int, bool } = self.0.dtypes;
-            let dtypes = DeviceConfig::default().float_dtype(float).int_dtype(int).bool_dtype(bool);
+            let dtypes = DeviceConfig::default()
+                .float_dtype(float)
+                .int_dtype(int)
+                .bool_dtype(bool);
             self.0
                 .device
                 .clone()
@@ -129,7 +150,10 @@ impl Drop for Lease {
     fn drop(&mut self) {
         // One that was never configured is as good as used up: the next would not know.
         if *self.configured.get_mut() {
-            idle().entry(self.dtypes).or_default().push(self.device.clone());
+            idle()
+                .entry(self.dtypes)
+                .or_default()
+                .push(self.device.clone());
         }
     }
 }

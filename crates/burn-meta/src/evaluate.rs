@@ -44,7 +44,9 @@ impl Recipe<'_> {
                 let operation = self.recording.operation(scope, index);
                 self.produce(scope, operation, &key, dtype, &device)
             }
-            _ => self.interpret(&key).map(|tensor| to_device(cast(tensor, dtype), &device)),
+            _ => self
+                .interpret(&key)
+                .map(|tensor| to_device(cast(tensor, dtype), &device)),
         });
         catch_unwind(produce).unwrap_or_else(|panic| {
             let message = panic_text(&*panic).unwrap_or_else(|| "no message".to_owned());
@@ -74,28 +76,33 @@ impl Recipe<'_> {
             return Ok(filled(shape, full.value, dtype, device));
         }
         match operation {
-            OperationIr::BaseFloat(base) | OperationIr::BaseInt(base) | OperationIr::BaseBool(base) => {
+            OperationIr::BaseFloat(base)
+            | OperationIr::BaseInt(base)
+            | OperationIr::BaseBool(base) => {
                 let ones = matches!(base, BaseOperationIr::Ones(_));
                 Ok(filled(shape, ScalarIr::Int(ones.into()), dtype, device))
             }
             // Whatever takes no input is one of the above; the rest reads a tensor, hence has two
             // steps at least.
-            other => Err(RecipeError::Unsupported { operation: format!("{other:?}") }),
+            other => Err(RecipeError::Unsupported {
+                operation: format!("{other:?}"),
+            }),
         }
     }
 
     /// Run a graph on the CPU; one interpreter a recipe, so that its intermediates go with it.
-    fn interpret(
-        &self,
-        key: &impl Fn(TensorId) -> DrawKey,
-    ) -> Result<DispatchTensor, RecipeError> {
+    fn interpret(&self, key: &impl Fn(TensorId) -> DrawKey) -> Result<DispatchTensor, RecipeError> {
         let mut interpreter = TensorInterpreter::<Flex>::new(FlexDevice);
         for &(scope, index) in &self.steps {
             let operation = self.recording.operation(scope, index);
             if let Some(random) = random_of(operation) {
                 let out = &random.out;
-                let data =
-                    draw(&key(out.id), random.distribution, out.dtype, out.shape.clone())?;
+                let data = draw(
+                    &key(out.id),
+                    random.distribution,
+                    out.dtype,
+                    out.shape.clone(),
+                )?;
                 interpreter.register_tensor_data_id(out.id, data);
             } else if let Some(constant) = constant_of(operation) {
                 let data = self.recording.constant(scope, constant);
@@ -122,7 +129,9 @@ impl Recipe<'_> {
             HandleKind::Int(tensor) => BackendTensor::Int(tensor),
             HandleKind::Bool(tensor) => BackendTensor::Bool(tensor),
             HandleKind::Quantized(_) => {
-                return Err(RecipeError::Unsupported { operation: "quantize".to_owned() });
+                return Err(RecipeError::Unsupported {
+                    operation: "quantize".to_owned(),
+                });
             }
         };
         Ok(DispatchTensor {
@@ -145,7 +154,10 @@ impl IrVisitorMut for ReadOnlyInputs {
 }
 
 fn read_only(tensor: &TensorIr) -> TensorIr {
-    TensorIr { status: TensorStatus::ReadOnly, ..tensor.clone() }
+    TensorIr {
+        status: TensorStatus::ReadOnly,
+        ..tensor.clone()
+    }
 }
 
 fn zeros_for_empty(operation: OperationIr) -> OperationIr {

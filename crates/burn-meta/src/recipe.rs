@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use burn::backend::ir::{
-    BaseOperationIr, FloatOperationIr, FullOpIr, NumericOperationIr, OperationIr,
-    RandomOpIr, ScalarIr, TensorIr,
+    BaseOperationIr, FloatOperationIr, FullOpIr, NumericOperationIr, OperationIr, RandomOpIr,
+    ScalarIr, TensorIr,
 };
 use burn::tensor::{DType, Distribution, Shape};
 use burn_capture::TensorId;
@@ -52,7 +52,9 @@ impl std::fmt::Display for RecipeKind {
             Self::Random(Distribution::Uniform(low, high)) => {
                 write!(f, "uniform({low:.4}, {high:.4})")
             }
-            Self::Random(Distribution::Normal(mean, std)) => write!(f, "normal({mean:.4}, {std:.4})"),
+            Self::Random(Distribution::Normal(mean, std)) => {
+                write!(f, "normal({mean:.4}, {std:.4})")
+            }
             Self::Random(Distribution::Bernoulli(p)) => write!(f, "bernoulli({p:.4})"),
             Self::Constant => write!(f, "constant"),
             Self::Graph(operations) => write!(f, "graph of {operations} operations"),
@@ -64,7 +66,10 @@ impl<'r> Recipe<'r> {
     pub(crate) fn slice(recording: &'r Recording, tensor: TensorId) -> Result<Self, RecipeError> {
         let unrecorded = |tensor| RecipeError::Unrecorded { tensor };
         let (_, _, producer) = recording.producer(tensor).ok_or(unrecorded(tensor))?;
-        let root = producer.outputs().find(|out| out.id == tensor).ok_or(unrecorded(tensor))?;
+        let root = producer
+            .outputs()
+            .find(|out| out.id == tensor)
+            .ok_or(unrecorded(tensor))?;
         // Places order operations as they ran: within a scope by index, and a later scope only
         // ever reads its own tensors.
         let mut places = BTreeSet::new();
@@ -76,7 +81,11 @@ impl<'r> Recipe<'r> {
                 wanted.extend(operation.inputs().map(|input| input.id));
             }
         }
-        Ok(Self { recording, steps: places.into_iter().collect(), root })
+        Ok(Self {
+            recording,
+            steps: places.into_iter().collect(),
+            root,
+        })
     }
 
     /// The tensor's id.
@@ -96,7 +105,9 @@ impl<'r> Recipe<'r> {
 
     /// The random draws it depends on, in the order they were recorded.
     pub fn draws(&self) -> impl Iterator<Item = TensorId> {
-        self.operations().filter_map(random_of).map(|random| random.out.id)
+        self.operations()
+            .filter_map(random_of)
+            .map(|random| random.out.id)
     }
 
     /// What it amounts to.
@@ -133,7 +144,9 @@ impl<'r> Recipe<'r> {
     }
 
     pub(crate) fn operations(&self) -> impl Iterator<Item = &'r OperationIr> {
-        self.steps.iter().map(|&(scope, index)| self.recording.operation(scope, index))
+        self.steps
+            .iter()
+            .map(|&(scope, index)| self.recording.operation(scope, index))
     }
 }
 
@@ -173,4 +186,3 @@ pub(crate) fn int_cast_of(operation: &OperationIr) -> Option<(&TensorIr, &Tensor
         _ => None,
     }
 }
-

@@ -56,7 +56,9 @@ impl MetaDevice {
         let graph = match captured {
             Ok(Ok(captured)) => captured.graph,
             Ok(Err(error @ CaptureError::UndeclaredInput { .. })) => {
-                return Err(RecordError::ClosedScope { message: error.to_string() });
+                return Err(RecordError::ClosedScope {
+                    message: error.to_string(),
+                });
             }
             Ok(Err(error)) => unreachable!("whoever has its turn opens the only scope: {error}"),
             Err(panic) => return Err(recognise(&*panic).unwrap_or_else(|| resume_unwind(panic))),
@@ -80,7 +82,8 @@ fn recognise(panic: &(dyn std::any::Any + Send)) -> Option<RecordError> {
 
 pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> Option<String> {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).map(str::to_owned)
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .map(str::to_owned)
 }
 
 fn capture_client(device: &Device) -> CaptureClient {
@@ -114,7 +117,13 @@ impl Recording {
         for (index, operation) in operations.iter().enumerate() {
             producers.extend(operation.outputs().map(|tensor| (tensor.id, index)));
         }
-        Self { scopes: vec![Arc::new(Scope { operations, producers, client })] }
+        Self {
+            scopes: vec![Arc::new(Scope {
+                operations,
+                producers,
+                client,
+            })],
+        }
     }
 
     /// Add what another scope recorded; tensor ids are unique in the process.
@@ -138,10 +147,13 @@ impl Recording {
 
     /// The operation that makes `tensor`, with its scope and its place there.
     pub(crate) fn producer(&self, tensor: TensorId) -> Option<(usize, usize, &OperationIr)> {
-        self.scopes.iter().enumerate().find_map(|(scope, recorded)| {
-            let index = *recorded.producers.get(&tensor)?;
-            Some((scope, index, &recorded.operations[index]))
-        })
+        self.scopes
+            .iter()
+            .enumerate()
+            .find_map(|(scope, recorded)| {
+                let index = *recorded.producers.get(&tensor)?;
+                Some((scope, index, &recorded.operations[index]))
+            })
     }
 
     pub(crate) fn operation(&self, scope: usize, index: usize) -> &OperationIr {
@@ -158,7 +170,9 @@ impl Recording {
 
 impl std::fmt::Debug for Recording {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Recording").field("operations", &self.operations()).finish()
+        f.debug_struct("Recording")
+            .field("operations", &self.operations())
+            .finish()
     }
 }
 

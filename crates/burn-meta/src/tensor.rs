@@ -32,7 +32,10 @@ fn recorded_id(tensor: &BackendTensor<Capture>) -> TensorId {
 
 /// Whether `device` is a meta device: one that records and allocates nothing.
 pub fn is_meta_device(device: &Device) -> bool {
-    matches!(device.clone().without_autodiff().as_dispatch(), DispatchDevice::Capture(_))
+    matches!(
+        device.clone().without_autodiff().as_dispatch(),
+        DispatchDevice::Capture(_)
+    )
 }
 
 /// Read the values of a real tensor of any rank and kind.

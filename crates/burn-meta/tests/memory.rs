@@ -37,13 +37,21 @@ fn held() -> usize {
 fn recordings_hold_constants_once_and_give_everything_back() {
     const BYTES: usize = 64 << 20;
     let data = || TensorData::zeros::<f32, _>([BYTES / 4]);
-    record(DefaultDTypes::default(), |d| Tensor::<1>::from_data([0.0f32], d)).unwrap();
+    record(DefaultDTypes::default(), |d| {
+        Tensor::<1>::from_data([0.0f32], d)
+    })
+    .unwrap();
 
     let before = held();
-    let recorded =
-        record(DefaultDTypes::default(), |d| Tensor::<1>::from_data(data(), d)).unwrap();
+    let recorded = record(DefaultDTypes::default(), |d| {
+        Tensor::<1>::from_data(data(), d)
+    })
+    .unwrap();
     let with_constant = held() - before;
-    assert!((BYTES..BYTES + (1 << 20)).contains(&with_constant), "{with_constant} bytes held");
+    assert!(
+        (BYTES..BYTES + (1 << 20)).contains(&with_constant),
+        "{with_constant} bytes held"
+    );
     drop(recorded);
     let left = held() - before;
     assert!(left < 64 << 10, "{left} bytes are still held");

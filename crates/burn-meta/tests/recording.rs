@@ -7,8 +7,8 @@ use burn::tensor::{
     Bool, DType, Device, Distribution, FloatDType, Int, IntDType, Tensor, TensorData,
 };
 use burn_meta::{
-    DefaultDTypes, DrawKey, MetaDevice, RecipeError, RecipeKind, RecordError, is_meta_device, read, record,
-    tensor_id,
+    DefaultDTypes, DrawKey, MetaDevice, RecipeError, RecipeKind, RecordError, is_meta_device, read,
+    record, tensor_id,
 };
 
 fn flex() -> Device {
@@ -21,7 +21,9 @@ fn recorded(build: impl FnOnce(&Device) -> BridgeTensor) -> TensorData {
     let id = tensor_id(&tensor).expect("a meta tensor");
     let recipe = recording.recipe(id).unwrap();
     recipe.check().unwrap();
-    let real = recipe.evaluate(|_| DrawKey::new(0, "x", 0), recipe.dtype(), &flex()).unwrap();
+    let real = recipe
+        .evaluate(|_| DrawKey::new(0, "x", 0), recipe.dtype(), &flex())
+        .unwrap();
     assert_eq!(tensor_id(&real), None);
     assert_eq!(real.shape(), *recipe.shape());
     assert_eq!(real.dtype(), recipe.dtype());
@@ -48,7 +50,14 @@ fn constants_equal_eager_ones_in_every_kind_and_dtype() {
     for dtype in [DType::F64, DType::F32, DType::F16, DType::BF16] {
         equals_eager(|d| Tensor::<1>::full([4], 0.3, (d, dtype)).into_bridge());
     }
-    for dtype in [DType::I64, DType::I32, DType::I16, DType::I8, DType::U64, DType::U8] {
+    for dtype in [
+        DType::I64,
+        DType::I32,
+        DType::I16,
+        DType::I8,
+        DType::U64,
+        DType::U8,
+    ] {
         equals_eager(|d| Tensor::<1, Int>::full([4], 3, (d, dtype)).into_bridge());
     }
 }
@@ -56,21 +65,36 @@ fn constants_equal_eager_ones_in_every_kind_and_dtype() {
 #[test]
 fn graphs_equal_eager_ones_bit_for_bit() {
     equals_eager(|d| {
-        let theta = Tensor::<1, Int>::arange(0..32, d).float().mul_scalar(-0.37).exp();
-        let position = Tensor::<1, Int>::arange(0..64, d).float().unsqueeze_dim::<2>(1);
+        let theta = Tensor::<1, Int>::arange(0..32, d)
+            .float()
+            .mul_scalar(-0.37)
+            .exp();
+        let position = Tensor::<1, Int>::arange(0..64, d)
+            .float()
+            .unsqueeze_dim::<2>(1);
         let angle = position * theta.unsqueeze_dim::<2>(0);
         Tensor::cat(vec![angle.clone().cos(), angle.sin()], 1).into_bridge()
     });
-    equals_eager(|d| Tensor::<2>::ones([5, 5], d).triu(1).equal_elem(0.0).into_bridge());
+    equals_eager(|d| {
+        Tensor::<2>::ones([5, 5], d)
+            .triu(1)
+            .equal_elem(0.0)
+            .into_bridge()
+    });
     equals_eager(|d| {
         let base = Tensor::<2>::zeros([4, 4], d);
-        base.slice_assign([1..3, 1..3], Tensor::ones([2, 2], d)).into_bridge()
+        base.slice_assign([1..3, 1..3], Tensor::ones([2, 2], d))
+            .into_bridge()
     });
 }
 
 #[test]
 fn an_int_to_int_cast_is_evaluated() {
-    equals_eager(|d| Tensor::<1, Int>::arange(0..9, d).cast(IntDType::I16).into_bridge());
+    equals_eager(|d| {
+        Tensor::<1, Int>::arange(0..9, d)
+            .cast(IntDType::I16)
+            .into_bridge()
+    });
     equals_eager(|d| {
         let narrow = Tensor::<1, Int>::arange(250..260, d).cast(IntDType::U8);
         narrow.cast(IntDType::I64).add_scalar(1).into_bridge()
@@ -80,7 +104,10 @@ fn an_int_to_int_cast_is_evaluated() {
 #[test]
 fn memory_left_uninitialised_becomes_zeros() {
     let zeros = TensorData::zeros::<f32, _>([3, 2]);
-    assert_eq!(recorded(|d| Tensor::<2>::empty([3, 2], d).into_bridge()), zeros);
+    assert_eq!(
+        recorded(|d| Tensor::<2>::empty([3, 2], d).into_bridge()),
+        zeros
+    );
     let sum = recorded(|d| Tensor::<2>::empty([3, 2], d).add_scalar(1.0).into_bridge());
     assert_eq!(sum, TensorData::ones::<f32, _>([3, 2]));
 }
@@ -90,7 +117,10 @@ fn one_draw_has_the_same_bits_alone_and_inside_a_graph() {
     let uniform = Distribution::Uniform(-1.0, 1.0);
     let alone = recorded(|d| Tensor::<2>::random([40, 30], uniform, d).into_bridge());
     let twice = recorded(|d| {
-        Tensor::<2>::random([40, 30], uniform, d).transpose().transpose().into_bridge()
+        Tensor::<2>::random([40, 30], uniform, d)
+            .transpose()
+            .transpose()
+            .into_bridge()
     });
     assert_eq!(alone, twice);
 }
@@ -99,7 +129,10 @@ fn one_draw_has_the_same_bits_alone_and_inside_a_graph() {
 fn a_recipe_says_what_it_amounts_to() {
     let kind = |build: &dyn Fn(&Device) -> BridgeTensor| {
         let (tensor, recording) = record(DefaultDTypes::default(), build).unwrap();
-        recording.recipe(tensor_id(&tensor).unwrap()).unwrap().kind()
+        recording
+            .recipe(tensor_id(&tensor).unwrap())
+            .unwrap()
+            .kind()
     };
     let zeros = |d: &Device| Tensor::<1>::zeros([2], d).into_bridge();
     assert_eq!(kind(&zeros), RecipeKind::Zeros);
@@ -118,16 +151,25 @@ fn a_recipe_says_what_it_amounts_to() {
 
 #[test]
 fn tensors_take_the_default_dtypes_they_are_recorded_with() {
-    let dtypes =
-        DefaultDTypes { float: FloatDType::BF16, int: IntDType::I16, ..DefaultDTypes::default() };
+    let dtypes = DefaultDTypes {
+        float: FloatDType::BF16,
+        int: IntDType::I16,
+        ..DefaultDTypes::default()
+    };
     let build = |d: &Device| {
-        let defaults = (Tensor::<1>::ones([2], d).dtype(), Tensor::<1, Int>::ones([2], d).dtype());
+        let defaults = (
+            Tensor::<1>::ones([2], d).dtype(),
+            Tensor::<1, Int>::ones([2], d).dtype(),
+        );
         (defaults, Tensor::<1>::ones([2], (d, DType::F64)).dtype())
     };
     // A new meta device, and the same one again from the pool.
     for _ in 0..2 {
         let (((float, int), explicit), _) = record(dtypes, build).unwrap();
-        assert_eq!((float, int, explicit), (DType::BF16, DType::I16, DType::F64));
+        assert_eq!(
+            (float, int, explicit),
+            (DType::BF16, DType::I16, DType::F64)
+        );
     }
 }
 
@@ -138,7 +180,12 @@ fn reading_a_computed_value_is_an_error_that_says_so() {
     });
     let error = error.unwrap_err();
     assert!(matches!(error, RecordError::ValueRead { .. }), "{error}");
-    assert!(error.to_string().contains("no values until it is materialised"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("no values until it is materialised"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -159,12 +206,20 @@ fn using_a_tensor_of_a_closed_recording_is_an_error_that_says_so() {
 fn a_later_scope_on_the_same_device_builds_beside_what_is_there() {
     let meta = MetaDevice::new(DefaultDTypes::default()).unwrap();
     let (old, mut recording) = meta.record(|d| Tensor::<1>::ones([2], d)).unwrap();
-    let (new, later) = meta.record(|_| Tensor::<1>::zeros([3], &old.device())).unwrap();
+    let (new, later) = meta
+        .record(|_| Tensor::<1>::zeros([3], &old.device()))
+        .unwrap();
     recording.extend(later);
     let kind = |t: Tensor<1>| {
-        recording.recipe(tensor_id(&t.into_bridge()).unwrap()).unwrap().kind()
+        recording
+            .recipe(tensor_id(&t.into_bridge()).unwrap())
+            .unwrap()
+            .kind()
     };
-    assert_eq!((kind(old), kind(new)), (RecipeKind::Ones, RecipeKind::Zeros));
+    assert_eq!(
+        (kind(old), kind(new)),
+        (RecipeKind::Ones, RecipeKind::Zeros)
+    );
 }
 
 #[test]
@@ -185,7 +240,10 @@ fn a_tensor_of_another_recording_has_no_recipe() {
     let (other, _) = record(DefaultDTypes::default(), |d| Tensor::<1>::ones([2], d)).unwrap();
     let (_, recording) = record(DefaultDTypes::default(), |_| ()).unwrap();
     let id = tensor_id(&other.into_bridge()).unwrap();
-    assert_eq!(recording.recipe(id).unwrap_err(), RecipeError::Unrecorded { tensor: id });
+    assert_eq!(
+        recording.recipe(id).unwrap_err(),
+        RecipeError::Unrecorded { tensor: id }
+    );
 }
 
 #[test]
@@ -208,7 +266,9 @@ fn a_panic_of_burn_while_evaluating_is_an_error() {
     })
     .unwrap();
     let recipe = recording.recipe(tensor_id(&tensor).unwrap()).unwrap();
-    let error = recipe.evaluate(|_| DrawKey::new(0, "", 0), DType::F32, &flex()).unwrap_err();
+    let error = recipe
+        .evaluate(|_| DrawKey::new(0, "", 0), DType::F32, &flex())
+        .unwrap_err();
     assert!(matches!(error, RecipeError::Kernel { .. }), "{error}");
 }
 
@@ -223,7 +283,10 @@ fn a_panic_in_a_constructor_is_passed_on_and_leaves_the_meta_device_usable() {
         }));
         let message = panic.unwrap_err();
         assert_eq!(message.downcast_ref::<&str>(), Some(&"the user's own"));
-        assert_eq!(recorded(|d| Tensor::<1>::ones([1], d).into_bridge()).num_elements(), 1);
+        assert_eq!(
+            recorded(|d| Tensor::<1>::ones([1], d).into_bridge()).num_elements(),
+            1
+        );
     }
 }
 

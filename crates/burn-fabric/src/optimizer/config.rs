@@ -58,6 +58,8 @@ pub(super) fn build(
     catch_unwind(AssertUnwindSafe(|| config.parts())).map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-        FabricError::OptimizerConfig { message: text.unwrap_or("Burn gives no reason").to_owned() }
+        FabricError::OptimizerConfig {
+            message: text.unwrap_or("Burn gives no reason").to_owned(),
+        }
     })
 }

@@ -27,11 +27,13 @@ mod sealed {
 
 impl<M: Materialize> OptimizerTarget for FabricModule<M> {
     fn ready(&self) -> Result<u64, FabricError> {
-        let module = self.get()?;
+        let module = self.module()?;
         let entries = inventory(module);
         real(module, &entries)?;
         if trainable(module).is_empty() {
-            let parameters = parameters(&entries).map(|entry| entry.path.clone()).collect();
+            let parameters = parameters(&entries)
+                .map(|entry| entry.path.clone())
+                .collect();
             let module = std::any::type_name::<M>();
             return Err(FabricError::NothingTrainable { module, parameters });
         }
@@ -43,8 +45,13 @@ impl<M: Materialize> OptimizerTarget for M {
     fn ready(&self) -> Result<u64, FabricError> {
         let entries = inventory(self);
         real(self, &entries)?;
-        let parameters = parameters(&entries).map(|entry| entry.path.clone()).collect();
-        Err(FabricError::NotSetUp { module: std::any::type_name::<M>(), parameters })
+        let parameters = parameters(&entries)
+            .map(|entry| entry.path.clone())
+            .collect();
+        Err(FabricError::NotSetUp {
+            module: std::any::type_name::<M>(),
+            parameters,
+        })
     }
 }
 
@@ -59,7 +66,11 @@ fn real<M: Materialize>(_module: &M, entries: &[Entry]) -> Result<(), FabricErro
         return Ok(());
     }
     let module = std::any::type_name::<M>();
-    Err(FabricError::NotReal { module, unreal, total: parameters(entries).count() })
+    Err(FabricError::NotReal {
+        module,
+        unreal,
+        total: parameters(entries).count(),
+    })
 }
 
 /// Paths of the parameters that require gradients.

@@ -1,8 +1,9 @@
 //! Filling a whole tensor.
 
-use std::{hint::black_box, marker::PhantomData};
+use std::marker::PhantomData;
 
 use burn::tensor::{Bytes, DType, Distribution, Element, Shape, TensorData, bf16, f16};
+use bytemuck::Zeroable;
 use rayon::prelude::*;
 
 use super::{
@@ -265,7 +266,7 @@ impl Target<'_> {
 }
 
 /// Zeros for every element of the shape; untouched until written where the system can do that.
-fn zeroed<T: Element>(shape: &Shape, dtype: DType) -> Result<Vec<T>, GeneratorError> {
+fn zeroed<T: Zeroable>(shape: &Shape, dtype: DType) -> Result<Vec<T>, GeneratorError> {
     let too_many = || GeneratorError::TooManyElements {
         shape: shape.clone(),
         dtype,
@@ -279,12 +280,6 @@ fn zeroed<T: Element>(shape: &Shape, dtype: DType) -> Result<Vec<T>, GeneratorEr
         .filter(|&bytes| bytes <= isize::MAX as usize);
     let bytes = bytes.ok_or_else(too_many)?;
 
-    // `vec!` aborts the process when the allocator refuses, so ask first. The black box keeps the
-    // compiler from dropping an allocation nobody uses.
-    let mut probe = Vec::<T>::new();
-    probe
-        .try_reserve_exact(len)
-        .map_err(|_| GeneratorError::OutOfMemory { bytes })?;
-    drop(black_box(probe));
-    Ok(vec![T::default(); len])
+    // `vec!` would abort the process when the allocator refuses.
+    bytemuck::allocation::try_zeroed_vec(len).map_err(|()| GeneratorError::OutOfMemory { bytes })
 }
