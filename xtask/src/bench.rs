@@ -1,0 +1,24 @@
+//! Benchmarks against a peer. Each prints one JSON object as its last line.
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use crate::workspace::{Workspace, run as run_command};
+
+/// What to measure.
+#[derive(Subcommand)]
+pub enum Bench {
+    /// Build a module of 70.55 billion parameters on the meta device; peer: PyTorch's meta device.
+    ///
+    /// The first run makes a Python environment with PyTorch in the target directory (6.8 GB).
+    MetaBuild,
+}
+
+/// Build the benchmark optimised and run it.
+pub fn run(workspace: &Workspace, bench: &Bench) -> Result<()> {
+    let name = match bench {
+        Bench::MetaBuild => "meta-build",
+    };
+    let arguments = format!("run --release --package burn-fabric-bench --bin {name}");
+    run_command(&mut workspace.cargo(&arguments))
+}

@@ -1,0 +1,76 @@
+//! The workspace's own commands: one local gate, tests with the names that must exist, benchmarks.
+
+mod bench;
+mod ci;
+mod docs;
+mod expected;
+mod package;
+mod source;
+mod steps;
+mod test;
+mod workspace;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::workspace::Workspace;
+
+/// Commands of the burn-fabric workspace.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// The whole local gate, cheapest check first; stops at the first failure.
+    Ci {
+        /// Do not run tests and doc tests (the names of the tests are still checked).
+        #[arg(long)]
+        skip_tests: bool,
+    },
+    /// All tests and doc tests, once the tests that must exist do.
+    Test {
+        /// Only check that the tests that must exist do.
+        #[arg(long)]
+        names_only: bool,
+    },
+    /// Check that every error is explained in docs/errors.md and produced by a test.
+    Docs,
+    /// Check what each library crate would publish.
+    Package {
+        /// Build each package by itself as well (several minutes).
+        #[arg(long)]
+        verify: bool,
+    },
+    /// Run a benchmark against its peer; fails when a goal is missed.
+    Bench {
+        #[command(subcommand)]
+        bench: bench::Bench,
+    },
+}
+
+fn main() -> ExitCode {
+    // Not returned: it would print a backtrace through this program, which explains nothing.
+    let Err(error) = execute(Arguments::parse().command) else {
+        return ExitCode::SUCCESS;
+    };
+    eprintln!("error: {error:#}");
+    ExitCode::FAILURE
+}
+
+fn execute(command: Command) -> Result<()> {
+    let workspace = Workspace::load()?;
+    match command {
+        Command::Ci { skip_tests } => ci::run(&workspace, skip_tests),
+        Command::Test { names_only: true } => test::check_names(&workspace),
+        Command::Test { names_only: false } => test::run(&workspace),
+        Command::Docs => docs::check(&workspace),
+        Command::Package { verify } => package::check(&workspace, verify),
+        Command::Bench { bench } => bench::run(&workspace, &bench),
+    }
+}
