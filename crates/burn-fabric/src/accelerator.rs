@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn an_unknown_accelerator_lists_the_known_ones() {
-        let error = "gpu".parse::<Accelerator>().unwrap_err();
+        let error: UnknownAccelerator = "gpu".parse::<Accelerator>().unwrap_err();
         assert_eq!(
             error.to_string(),
             "no accelerator is called `gpu`: choose one of auto, flex"

@@ -112,6 +112,17 @@ fn an_invalid_configuration_is_an_error() {
 }
 
 #[test]
+fn a_module_that_cannot_be_recorded_is_an_error() {
+    let error = fabric().init_module(|device| {
+        let mlp = Mlp::new(device);
+        assert_ne!(mlp.hidden.weight.val().sum().into_scalar::<f32>(), 0.0);
+        mlp
+    });
+    let error = error.unwrap_err();
+    assert!(matches!(error, FabricError::Materialize(_)), "{error}");
+}
+
+#[test]
 fn a_meta_device_is_no_accelerator() {
     let error = Fabric::builder()
         .accelerator(Accelerator::Device(Device::capture()))

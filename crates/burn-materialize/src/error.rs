@@ -21,7 +21,7 @@ pub enum MaterializeError {
         /// The tensor's path.
         path: String,
         /// Why.
-        source: RecipeError,
+        source: Box<RecipeError>,
     },
 }
 
@@ -64,7 +64,7 @@ pub enum Problem {
         /// The tensor's path.
         path: String,
         /// Why.
-        source: RecipeError,
+        source: Box<RecipeError>,
     },
     /// A declared value has another shape.
     #[error(

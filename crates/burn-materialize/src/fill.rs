@@ -49,8 +49,6 @@ pub(crate) struct Plan<'r> {
     items: HashMap<String, Item<'r>>,
     /// Roots that several tensors share, under ids of their own.
     shared: HashSet<TensorId>,
-    /// Paths that get only the documented default of their layer.
-    pub(crate) defaults: Vec<String>,
 }
 
 impl<'r> Plan<'r> {
@@ -77,7 +75,6 @@ impl<'r> Plan<'r> {
             recipes,
             items: HashMap::new(),
             shared: HashSet::new(),
-            defaults: Vec::new(),
         };
         let mut used: HashMap<TensorId, Option<ParamId>> = HashMap::new();
         let select = target.select();
@@ -92,9 +89,6 @@ impl<'r> Plan<'r> {
         for entry in selection(&entries, target) {
             match plan.item(entry, &entries, target) {
                 Ok(Some(item)) => {
-                    if item.root.origin == Origin::Default {
-                        plan.defaults.push(entry.path.clone());
-                    }
                     let root = item.root.tensor;
                     if used
                         .insert(root, entry.id)
@@ -138,7 +132,7 @@ impl<'r> Plan<'r> {
             .and_then(|recipe| recipe.check().map(|()| recipe))
             .map_err(|source| Problem::Recipe {
                 path: path(),
-                source,
+                source: Box::new(source),
             })?;
         debug_assert_eq!(recipe.shape(), &root.shape);
         if !entry.has_shape(&root.shape) {
@@ -205,7 +199,10 @@ impl<'r> Plan<'r> {
         let module = traverse(module, &mut fill);
         match fill.failed {
             None => Ok(module),
-            Some((path, source)) => Err(MaterializeError::Produce { path, source }),
+            Some((path, source)) => Err(MaterializeError::Produce {
+                path,
+                source: Box::new(source),
+            }),
         }
     }
 }

@@ -227,6 +227,12 @@ impl<'a> InitPlan<'a> {
         self.initializer.is_some() || self.inherited.is_some()
     }
 
+    /// Whether a layer has anything to declare: it was not recorded, or an attribute asks for an
+    /// initialiser.
+    pub(crate) fn wants_layers(&self) -> bool {
+        !self.recorded || self.initializer.is_some()
+    }
+
     /// A layer that its own configuration rebuilds on the meta device, with the initialiser that an
     /// attribute asks for; else the one that the layer around gives; else `default`, the
     /// configuration's own.
@@ -237,7 +243,7 @@ impl<'a> InitPlan<'a> {
     ) {
         let asked = self.initializer.clone();
         self.taken |= asked.is_some();
-        if self.recorded && asked.is_none() {
+        if !self.wants_layers() {
             return;
         }
         let is_default = asked.is_none();

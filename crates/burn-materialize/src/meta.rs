@@ -192,13 +192,6 @@ impl<M: Materialize> Meta<M> {
     }
 
     fn fill(&self, device: &Device, select: &dyn Fn(&str) -> bool) -> Result<M, MaterializeError> {
-        let has_meta = self
-            .inventory()
-            .iter()
-            .any(|entry| entry.state == State::Meta);
-        if !has_meta {
-            return Ok(self.module.clone());
-        }
         let plan = Plan::new(&self.module, &self.recipes, Target::Meta { device, select })?;
         plan.fill(self.module.clone(), self.seed)
     }

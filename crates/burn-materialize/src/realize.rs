@@ -61,8 +61,6 @@ pub struct RealizeReport {
     pub moved: Vec<String>,
     /// Lazy and shared with a clone outside the module: initialised by Burn, from its generator.
     pub shared_lazy: Vec<String>,
-    /// Given the documented default of their layer, since nothing was recorded.
-    pub defaults: Vec<String>,
 }
 
 impl std::fmt::Display for RealizeReport {
@@ -77,7 +75,6 @@ impl std::fmt::Display for RealizeReport {
                 "lazy and shared outside the module, initialised by Burn",
                 &self.shared_lazy,
             ),
-            ("given their layer's documented default", &self.defaults),
         ];
         let mut parts = parts.iter().filter(|(_, paths)| !paths.is_empty());
         if let Some((what, paths)) = parts.next() {
@@ -156,15 +153,11 @@ impl<M: Materialize> Realize for M {
             }
         }
         let recipes = Recipes::new(recording, &entries, declarations, None);
-        let module = if entries.iter().any(|entry| entry.state == State::Meta) {
-            let target = Target::Meta {
-                device: &device,
-                select: &|_| true,
-            };
-            Plan::new(&module, &recipes, target)?.fill(module, seed)?
-        } else {
-            module
+        let target = Target::Meta {
+            device: &device,
+            select: &|_| true,
         };
+        let module = Plan::new(&module, &recipes, target)?.fill(module, seed)?;
         Ok(Realized {
             module: train(module, true),
             recipes,

@@ -69,7 +69,7 @@ pub enum RecipeError {
         /// Shape of the drawn tensor.
         shape: Shape,
         /// Why not.
-        source: GeneratorError,
+        source: Box<GeneratorError>,
     },
     /// A kernel panicked while the recipe was evaluated.
     #[error("Burn panicked while the recipe was evaluated: {message}")]

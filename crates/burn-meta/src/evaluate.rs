@@ -179,8 +179,10 @@ fn draw(
     dtype: DType,
     shape: Shape,
 ) -> Result<TensorData, RecipeError> {
-    generator::fill(key, distribution, dtype, shape.clone())
-        .map_err(|source| RecipeError::Draw { shape, source })
+    generator::fill(key, distribution, dtype, shape.clone()).map_err(|source| RecipeError::Draw {
+        shape,
+        source: Box::new(source),
+    })
 }
 
 fn filled(shape: Shape, value: ScalarIr, dtype: DType, device: &Device) -> BridgeTensor {

@@ -137,8 +137,12 @@ impl<'r> Recipe<'r> {
     pub fn check(&self) -> Result<(), RecipeError> {
         for random in self.operations().filter_map(random_of) {
             let shape = random.out.shape.clone();
-            generator::check(random.distribution, random.out.dtype)
-                .map_err(|source| RecipeError::Draw { shape, source })?;
+            generator::check(random.distribution, random.out.dtype).map_err(|source| {
+                RecipeError::Draw {
+                    shape,
+                    source: Box::new(source),
+                }
+            })?;
         }
         Ok(())
     }

@@ -2,14 +2,18 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use burn::backend::DispatchDevice;
+use burn::backend::ir::{CustomOpIr, OperationIr, TensorIr};
 use burn::tensor::kind::BridgeTensor;
 use burn::tensor::{
-    Bool, DType, Device, Distribution, FloatDType, Int, IntDType, Tensor, TensorData,
+    Bool, DType, Device, Distribution, FloatDType, Int, IntDType, Shape, Tensor, TensorData,
 };
+use burn_capture::CaptureChannel;
 use burn_meta::{
     DefaultDTypes, DrawKey, MetaDevice, RecipeError, RecipeKind, RecordError, is_meta_device, read,
     record, tensor_id,
 };
+use burn_router::{RouterClient, get_client};
 
 fn flex() -> Device {
     Device::flex()
@@ -243,6 +247,26 @@ fn a_tensor_of_another_recording_has_no_recipe() {
     assert_eq!(
         recording.recipe(id).unwrap_err(),
         RecipeError::Unrecorded { tensor: id }
+    );
+}
+
+#[test]
+fn an_operation_that_no_interpreter_knows_is_refused() {
+    let (id, recording) = record(DefaultDTypes::default(), |device| {
+        let DispatchDevice::Capture(device) = device.as_dispatch() else {
+            panic!("{device:?}")
+        };
+        let client = get_client::<CaptureChannel>(device);
+        let id = client.create_empty_handle();
+        let out = TensorIr::uninit(id, Shape::new([2]), DType::F32);
+        client.register_op(OperationIr::Custom(CustomOpIr::new("mine", &[], &[out])));
+        id
+    })
+    .unwrap();
+    let error = recording.recipe(id).unwrap_err();
+    assert!(
+        matches!(&error, RecipeError::Unsupported { operation } if operation.contains("mine")),
+        "{error}"
     );
 }
 

@@ -12,6 +12,10 @@ fields! {
 
 impl ResetParameters for Linear {
     fn reset_parameters(&self, plan: &mut InitPlan<'_>) {
+        // Finding the layout takes time, and most hooks run where nothing is to be declared.
+        if !plan.wants_layers() {
+            return;
+        }
         let layout = layout(self);
         let [d_input, d_output] = features(self);
         let config = LinearConfig::new(d_input, d_output)
