@@ -1,7 +1,6 @@
 //! What does not compile, with the help the compiler gives.
 
 #[test]
-#[ignore = "the expected messages are not recorded yet"]
 fn misuse_does_not_compile() {
     trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
 }

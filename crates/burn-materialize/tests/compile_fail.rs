@@ -4,7 +4,6 @@
 //! messages; read the difference before you commit it.
 
 #[test]
-#[ignore = "the recorded messages are to be compared again with the current sources"]
 fn mistakes_are_reported_at_their_place() {
     let cases = trybuild::TestCases::new();
     cases.compile_fail("tests/ui/attributes/*.rs");

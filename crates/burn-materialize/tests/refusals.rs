@@ -4,7 +4,7 @@ mod common;
 
 use burn::module::{Initializer, Module, Param};
 use burn::nn::{LayerNorm, LayerNormConfig, Linear, LinearConfig};
-use burn::tensor::{Bool, BoolDType, DType, Device, Distribution, Int, Tensor};
+use burn::tensor::{DType, Device, Distribution, Int, Tensor};
 use burn_materialize::{
     InitPlan, Materialize, MaterializeError, Meta, Problem, Realize, RecipeError, RecordError,
     ResetParameters, reset, reset_to_defaults,
@@ -216,19 +216,15 @@ fn a_meta_tensor_out_of_reach() {
 
 #[test]
 fn a_dtype_the_device_does_not_have() {
-    #[derive(Module, Materialize, ResetParameters, Debug)]
-    struct Mask {
-        mask: Tensor<1, Bool>,
-    }
-    // Flex holds a bool in a byte.
-    let wide = DType::Bool(BoolDType::U32);
-    let meta = Meta::build(|device| Mask {
-        mask: Tensor::zeros([2], (device, wide)),
+    // A GPU's relaxed f32.
+    let flex32 = DType::Flex32;
+    let meta = Meta::build(|device| Scale {
+        scale: Param::from_tensor(Tensor::zeros([2], (device, flex32))),
     });
     let found = problems(meta.unwrap().materialize(&flex()));
     assert!(
         matches!(&found[..], [Problem::Unsupported { path, dtype, .. }]
-            if path == "mask" && *dtype == wide),
+            if path == "scale" && *dtype == flex32),
         "{found:?}"
     );
 }

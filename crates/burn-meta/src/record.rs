@@ -73,11 +73,16 @@ fn recognise(panic: &(dyn std::any::Any + Send)) -> Option<RecordError> {
     let message = panic_text(panic)?;
     if message.contains("has no concrete value") || message.contains("has no initialized value") {
         Some(RecordError::ValueRead { message })
-    } else if message.contains("capture scope is already complete") {
+    } else if message.contains("capture scope is already complete") || mixes_scopes(&message) {
         Some(RecordError::ClosedScope { message })
     } else {
         None
     }
+}
+
+/// Burn's own check of devices comes first where the earlier scope was on another meta device.
+fn mixes_scopes(message: &str) -> bool {
+    message.contains("not on the same device") && message.matches("Capture(").count() == 2
 }
 
 pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> Option<String> {

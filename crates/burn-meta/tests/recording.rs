@@ -195,8 +195,13 @@ fn reading_a_computed_value_is_an_error_that_says_so() {
 #[test]
 fn using_a_tensor_of_a_closed_recording_is_an_error_that_says_so() {
     let dtypes = DefaultDTypes::default();
+    // On the meta device of the new scope, and on another one.
+    let held = MetaDevice::new(dtypes).unwrap();
+    let (elsewhere, _recording) = held.record(|d| Tensor::<1>::ones([2], d)).unwrap();
     let (old, _recording) = record(dtypes, |d| Tensor::<1>::ones([2], d)).unwrap();
     let uses = [
+        record(dtypes, |_| elsewhere.clone().add_scalar(1.0)).unwrap_err(),
+        record(dtypes, |d| elsewhere.clone() + Tensor::ones([2], d)).unwrap_err(),
         record(dtypes, |_| old.clone().add_scalar(1.0)).unwrap_err(),
         record(dtypes, |d| old.clone() + Tensor::ones([2], d)).unwrap_err(),
         record(dtypes, |d| Tensor::<1>::ones([2], d) + old.clone()).unwrap_err(),
