@@ -7,7 +7,7 @@ use crate::Materialize;
 use crate::error::MaterializeError;
 use crate::fill::{Plan, Target};
 use crate::init_plan::{Declarations, InitPlan};
-use crate::inventory::{Entry, Inventory, State, inventory};
+use crate::inventory::{Entry, Inventory, inventory};
 use crate::recipes::Recipes;
 use crate::summary::Summary;
 use crate::train::train;

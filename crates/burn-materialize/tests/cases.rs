@@ -10,9 +10,7 @@ use burn::nn::{
 };
 use burn::optim::GradientsParams;
 use burn::tensor::{Bool, Device, Int, Tensor};
-use burn_materialize::{
-    Materialize, Meta, Problem, Realize, ResetParameters, State, Summary, inventory,
-};
+use burn_materialize::{Materialize, Meta, Realize, ResetParameters, State, Summary, inventory};
 use common::{data, kinds, values};
 
 /// Every kind of plain buffer.
