@@ -17,13 +17,17 @@
 //!
 //! let device = Device::flex();
 //! // 4 TB, and not one byte of it allocated.
-//! let (table, recording) = record(DefaultDTypes::of(&device), |meta| {
+//! let ((table, small), recording) = record(DefaultDTypes::of(&device), |meta| {
 //!     let table = Tensor::<2>::ones([1_000_000, 1_000_000], meta);
-//!     (table.clone(), table.slice([0..2, 0..3]).mul_scalar(2.0))
+//!     (table, Tensor::<1>::ones([3], meta).mul_scalar(2.0))
 //! })?;
-//! let small = recording.recipe(tensor_id(&table.1.into_bridge()).unwrap())?;
-//! assert_eq!(small.shape().as_slice(), [2, 3]);
-//! # Ok::<(), burn_meta::RecordError>(())
+//! assert_eq!(table.dims(), [1_000_000, 1_000_000]);
+//!
+//! let recipe = recording.recipe(tensor_id(&small.into_bridge()).unwrap())?;
+//! let key = |_| DrawKey::new(42, "small", 0); // for random draws; this recipe has none
+//! let real = Tensor::<1>::from_bridge(recipe.evaluate(key, recipe.dtype(), &device)?);
+//! assert_eq!(real.into_data().iter::<f32>().collect::<Vec<_>>(), [2.0, 2.0, 2.0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! Every use of the capture device and of Burn's intermediate representation is in this crate, so
