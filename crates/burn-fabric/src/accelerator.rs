@@ -5,7 +5,7 @@ use std::str::FromStr;
 use burn::tensor::Device;
 
 /// The device a Fabric sets modules up on.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Accelerator {
     /// The best device that is compiled in.
     #[default]
@@ -57,6 +57,25 @@ impl FromStr for Accelerator {
                 name: name.to_owned(),
             }),
         }
+    }
+}
+
+/// Written by its name; a device of your own has none.
+impl serde::Serialize for Accelerator {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Device(device) => Err(serde::ser::Error::custom(format!(
+                "{device:?} is a device of your own, which only code can give"
+            ))),
+            named => serializer.collect_str(named),
+        }
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Accelerator {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        name.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -1,6 +1,13 @@
 //! What a Fabric refuses.
 
+use std::path::PathBuf;
+
+use burn::tensor::Shape;
 use burn_materialize::MaterializeError;
+
+use crate::config::SettingProblem;
+use crate::module::ModuleChange;
+use crate::pattern::PatternProblem;
 
 /// Why a Fabric refused. What the caller had is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +23,30 @@ pub enum FabricError {
     MetaAccelerator {
         /// The device.
         device: String,
+    },
+    /// A configuration file cannot be read.
+    #[error("the configuration `{}` cannot be read: {source}", path.display())]
+    ConfigFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A configuration is not written in its language.
+    #[error("{origin} is not valid {language}: {message}")]
+    ConfigSyntax {
+        /// The file, or what was parsed.
+        origin: String,
+        /// TOML or JSON.
+        language: &'static str,
+        /// Where and what.
+        message: String,
+    },
+    /// Settings from code, environment or files are wrong; all of them are told.
+    #[error("{}", listed("settings cannot be used", problems))]
+    Settings {
+        /// What is wrong.
+        problems: Vec<SettingProblem>,
     },
     /// An optimizer was asked for over parameters that do not exist.
     #[error(
@@ -60,16 +91,56 @@ pub enum FabricError {
         /// Paths of its parameters.
         parameters: Vec<String>,
     },
-    /// The optimizer's configuration is not valid.
-    #[error("the optimizer's configuration is not valid: {message}")]
+    /// Another optimizer holds some of the parameters.
+    #[error(
+        "another optimizer updates {} already: two would undo each other's steps and count them \
+         twice; select disjoint parts (`model.parameters().only([…])`), or drop the other \
+         optimizer first",
+        shorten(parameters)
+    )]
+    Overlap {
+        /// Paths of the parameters that both would update.
+        parameters: Vec<String>,
+    },
+    /// Patterns over paths of parameters are wrong; all of them are told.
+    #[error("{}", listed("patterns cannot be used", problems))]
+    Patterns {
+        /// What is wrong.
+        problems: Vec<PatternProblem>,
+    },
+    /// Two modules have parameters under one id.
+    #[error(
+        "two modules have parameters under one id ({}): gradients are handed out by id, so one \
+         would be taken for the other; set up a copy with ids of its own, or train the modules \
+         with losses and optimizers of their own",
+        shorten(paths)
+    )]
+    SharedId {
+        /// Paths of the parameters, by pairs, each with the number of its module.
+        paths: Vec<String>,
+    },
+    /// The optimizer cannot update parameters of such a rank.
+    #[error(
+        "{optimizer} cannot update parameters of such a rank: {}; give them another optimizer with \
+         `ParameterGroups`",
+        shorten(parameters)
+    )]
+    Rank {
+        /// The optimizer's configuration.
+        optimizer: &'static str,
+        /// Paths and shapes of the parameters.
+        parameters: Vec<String>,
+    },
+    /// The optimizer's configuration is not valid; all that is wrong is told.
+    #[error("{}", listed("settings of the optimizer cannot be used", problems))]
     OptimizerConfig {
-        /// Burn's own text.
-        message: String,
+        /// What is wrong.
+        problems: Vec<SettingProblem>,
     },
     /// The optimizer was made for another module.
     #[error(
         "this optimizer was set up for another module, whose parameters it keeps state for: step \
-         the module that was given to `setup_optimizer`"
+         the module, or all the modules, that were given to `setup_optimizer`"
     )]
     OtherModule,
     /// A panic in the middle of an earlier step took the module's parameters.
@@ -78,6 +149,12 @@ pub enum FabricError {
          and load its last checkpoint"
     )]
     Poisoned,
+    /// A function of the module would leave it unfit for training.
+    #[error("{}", listed("tensors cannot be changed like this", changes))]
+    Changed {
+        /// What it does to which tensor.
+        changes: Vec<ModuleChange>,
+    },
     /// The loss depends on no parameter.
     #[error(
         "the loss carries no gradient: it was computed from no trainable parameter on an autodiff \
@@ -95,6 +172,71 @@ pub enum FabricError {
         /// Paths of the trainable parameters.
         parameters: Vec<String>,
     },
+    /// Some parameters have no gradient, and that was to be refused.
+    #[error(
+        "{} of the optimizer's parameters have no gradient ({}): the loss does not depend on them; \
+         freeze them, leave them out with `model.parameters().only([…])`, or report them only, \
+         with `MissingGradients::Report`",
+        parameters.len(), shorten(parameters)
+    )]
+    MissingGradients {
+        /// Their paths.
+        parameters: Vec<String>,
+    },
+    /// Gradients hold a NaN or an infinity.
+    #[error(
+        "the gradients of {} are not finite: lower the rate, look at the loss and the batch, or \
+         leave such steps out, with `NonFinite::Skip`",
+        shorten(parameters)
+    )]
+    NonFiniteGradients {
+        /// Paths of their parameters.
+        parameters: Vec<String>,
+    },
+    /// A gradient has another shape than its parameter.
+    #[error(
+        "the gradient of `{path}` has shape {found}, and the parameter {expected}: register \
+         gradients as the parameter is shaped"
+    )]
+    GradientShape {
+        /// The parameter's path.
+        path: String,
+        /// Its shape.
+        expected: Shape,
+        /// The gradient's shape.
+        found: Shape,
+    },
+    /// The learning rate is no number.
+    #[error(
+        "the learning rate of `{path}` is {rate}: a step with it would destroy the parameter; give \
+         a finite number"
+    )]
+    RateNotFinite {
+        /// The parameter's path.
+        path: String,
+        /// The rate.
+        rate: f64,
+    },
+    /// Gradients cannot count that many times.
+    #[error(
+        "gradients cannot count {weight} times in a mean: give a positive number, such as the \
+         samples of the batch"
+    )]
+    Weight {
+        /// The weight.
+        weight: f64,
+    },
+}
+
+/// One problem by itself, several as a list.
+fn listed(what: &str, problems: &[impl std::fmt::Display]) -> String {
+    if let [problem] = problems {
+        return problem.to_string();
+    }
+    let count = problems.len();
+    let lines = problems.iter().enumerate();
+    let lines = lines.map(|(i, problem)| format!("\n  {}. {problem}", i + 1));
+    format!("{count} {what}:{}", lines.collect::<String>())
 }
 
 /// The first few paths, and how many more.

@@ -44,20 +44,41 @@
 //! ```
 
 mod accelerator;
+mod backward;
+mod claims;
+mod config;
+mod ema;
 mod error;
 mod fabric;
+mod gradients;
 mod module;
 mod optimizer;
+mod parameters;
+mod pattern;
+mod setup;
 
 pub use accelerator::{Accelerator, UnknownAccelerator};
+pub use backward::BackwardTarget;
 pub use burn_materialize;
+pub use config::{FabricConfig, MissingGradients, Origin, SettingProblem, Settings};
+pub use ema::MovingAverage;
 pub use error::FabricError;
 pub use fabric::{Fabric, FabricBuilder};
-pub use module::FabricModule;
-pub use optimizer::{Custom, FabricOptimizer, OptimizerConfig, OptimizerTarget};
+pub use gradients::{Accumulation, Clip, Clipped, MicroBatch, MicroBatches, NonFinite};
+pub use module::{FabricModule, ModuleChange};
+pub use optimizer::{
+    Custom, FabricOptimizer, OptimizerConfig, OptimizerTarget, ParameterGroup, ParameterGroups,
+    StepReport, StepTarget,
+};
+pub use parameters::{HasParameters, Parameters};
+pub use pattern::PatternProblem;
+pub use setup::SetUp;
 
 /// What most programs import, next to Burn's own prelude.
 pub mod prelude {
-    pub use crate::{Accelerator, Fabric, FabricError, FabricModule, FabricOptimizer};
+    pub use crate::{
+        Accelerator, Clip, Fabric, FabricConfig, FabricError, FabricModule, FabricOptimizer,
+        ParameterGroup, ParameterGroups,
+    };
     pub use burn_materialize::{InitPlan, Materialize, Meta, ResetParameters, Summary};
 }

@@ -1,11 +1,16 @@
 //! A module that was set up.
 
 use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use burn_materialize::{Entry, Materialize, RealizeReport, Realized, Recipes, Summary, inventory};
+use burn_materialize::{
+    Entry, Materialize, RealizeReport, Realized, Recipes, State, Summary, inventory, retie, valid,
+};
 
+use crate::claims::Claims;
 use crate::error::FabricError;
+use crate::parameters::{Member, Parameter, Parameters, parameters};
 
 /// A module that [`Fabric::setup`](crate::Fabric::setup) returned: real, trainable, ties kept.
 ///
@@ -17,30 +22,48 @@ pub struct FabricModule<M> {
     /// Empty only while a step runs, and after one panicked.
     module: Option<M>,
     identity: u64,
+    parameters: Arc<[Parameter]>,
+    claims: Arc<Claims>,
     recipes: Recipes,
     report: RealizeReport,
 }
 
-static NEXT: AtomicU64 = AtomicU64::new(0);
+impl<M> FabricModule<M> {
+    pub(crate) fn identity(&self) -> u64 {
+        self.identity
+    }
+
+    pub(crate) fn is_poisoned(&self) -> bool {
+        self.module.is_none()
+    }
+
+    /// Take the module out of its place, for a step without a clone. Where it is never put back,
+    /// whoever comes next is told so.
+    pub(crate) fn take(&mut self) -> Option<M> {
+        self.module.take()
+    }
+
+    pub(crate) fn put(&mut self, module: M) {
+        self.module = Some(module);
+    }
+}
 
 impl<M: Materialize> FabricModule<M> {
     pub(crate) fn new(realized: Realized<M>) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         let Realized {
             module,
             recipes,
             report,
         } = realized;
-        let identity = NEXT.fetch_add(1, Ordering::Relaxed);
         Self {
+            parameters: parameters(&module).into(),
             module: Some(module),
-            identity,
+            identity: NEXT.fetch_add(1, Ordering::Relaxed),
+            claims: Arc::default(),
             recipes,
             report,
         }
-    }
-
-    pub(crate) fn identity(&self) -> u64 {
-        self.identity
     }
 
     /// The plain Burn module.
@@ -59,12 +82,107 @@ impl<M: Materialize> FabricModule<M> {
         self.module.as_ref().ok_or(FabricError::Poisoned)
     }
 
-    /// Replace the module by a function of it, without a clone. A panic in `change` leaves the
-    /// slot empty, and whoever comes next is told so.
-    pub(crate) fn change(&mut self, change: impl FnOnce(M) -> M) -> Result<(), FabricError> {
-        let module = self.module.take().ok_or(FabricError::Poisoned)?;
-        self.module = Some(change(module));
+    /// A copy for inference: no autodiff, training flags off. It shares the parameters' memory, and
+    /// keeps its values when the module is trained further.
+    ///
+    /// # Errors
+    /// [`FabricError::Poisoned`] after a step panicked.
+    pub fn inference(&self) -> Result<M, FabricError> {
+        Ok(valid(self.module()?))
+    }
+
+    /// Its parameters, to select some, or to join them with another module's.
+    pub fn parameters(&self) -> Parameters {
+        Parameters {
+            members: vec![Member {
+                module: self.identity,
+                name: std::any::type_name::<M>(),
+                poisoned: self.is_poisoned(),
+                parameters: self.parameters.clone(),
+                claims: self.claims.clone(),
+                patterns: None,
+            }],
+        }
+    }
+
+    /// Replace the module by a function of it: freeze, load a Burn record, attach an adapter.
+    ///
+    /// Ties that came apart are put together again, and autodiff is turned on for what is new.
+    ///
+    /// ```
+    /// use burn::module::Module;
+    /// use burn::nn::LinearConfig;
+    /// use burn_fabric::prelude::*;
+    ///
+    /// let fabric = Fabric::builder().build()?;
+    /// let mut model = fabric.setup(LinearConfig::new(4, 1).init(&fabric.inference_device()))?;
+    /// model.map(|linear| linear.no_grad())?;
+    /// assert!(!model.weight.is_require_grad());
+    /// # Ok::<(), FabricError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`FabricError::Changed`] where a tensor went back to lazy, to another device or dtype, or is
+    /// gone while an optimizer holds it; [`FabricError::Materialize`] where one id then stands over
+    /// two tensors; [`FabricError::Poisoned`]. The module is then as it was, as it is after a panic
+    /// in `change`.
+    pub fn map(&mut self, change: impl FnOnce(M) -> M) -> Result<(), FabricError> {
+        let module = self.module()?;
+        let changed = change(module.clone());
+        let changes = self.changes(&inventory(module), &inventory(&changed));
+        if !changes.is_empty() {
+            return Err(FabricError::Changed { changes });
+        }
+        let changed = retie(changed)?;
+        self.parameters = parameters(&changed).into();
+        self.module = Some(changed);
         Ok(())
+    }
+
+    fn changes(&self, before: &[Entry], after: &[Entry]) -> Vec<ModuleChange> {
+        let mut changes = Vec::new();
+        for now in after {
+            let path = || now.path.clone();
+            if now.state != State::Real {
+                let state = now.state;
+                changes.push(ModuleChange::Unreal {
+                    path: path(),
+                    state,
+                });
+                continue;
+            }
+            let Some(before) = before.iter().find(|before| before.path == now.path) else {
+                continue;
+            };
+            let device = |entry: &Entry| entry.device.clone().without_autodiff();
+            if device(before) != device(now) {
+                changes.push(ModuleChange::Device {
+                    path: path(),
+                    was: format!("{:?}", device(before)),
+                    is: format!("{:?}", device(now)),
+                });
+            }
+            if let (Some(was), Some(is)) = (before.dtype, now.dtype)
+                && was != is
+            {
+                let (was, is) = (was.name(), is.name());
+                changes.push(ModuleChange::DType {
+                    path: path(),
+                    was,
+                    is,
+                });
+            }
+        }
+        for parameter in self.parameters.iter() {
+            let stays =
+                |entry: &&Entry| entry.id == Some(parameter.id) && entry.shape == parameter.shape;
+            let gone = !after.iter().any(|entry| stays(&entry));
+            if gone && self.claims.holds(parameter.id) {
+                let path = parameter.path().to_owned();
+                changes.push(ModuleChange::Gone { path });
+            }
+        }
+        changes
     }
 
     /// What `setup` did otherwise than usual.
@@ -89,14 +207,27 @@ impl<M: Materialize> FabricModule<M> {
     }
 
     /// Give every tensor the initial value its constructor recorded, drawn anew with `seed`.
-    /// Identity, ties, trainability and flags stay; an optimizer keeps its state.
+    /// Identity, ties, trainability and flags stay; an optimizer keeps its state
+    /// ([`reset_state`](crate::FabricOptimizer::reset_state) forgets it).
     ///
     /// # Errors
     /// [`FabricError::Materialize`] where a parameter has no recorded source (it was real before
     /// `setup`); the module is then as it was. [`FabricError::Poisoned`] after a step panicked.
     pub fn reset_parameters(&mut self, seed: u64) -> Result<(), FabricError> {
+        self.reset_parameters_where(seed, |_| true)
+    }
+
+    /// The same for the tensors whose path `select` accepts.
+    ///
+    /// # Errors
+    /// As [`reset_parameters`](FabricModule::reset_parameters), and where nothing is selected.
+    pub fn reset_parameters_where(
+        &mut self,
+        seed: u64,
+        select: impl Fn(&str) -> bool,
+    ) -> Result<(), FabricError> {
         let module = self.module.as_mut().ok_or(FabricError::Poisoned)?;
-        Ok(self.recipes.reset(module, seed, &|_| true)?)
+        Ok(self.recipes.reset(module, seed, &select)?)
     }
 }
 
@@ -110,4 +241,55 @@ impl<M> Deref for FabricModule<M> {
             .as_ref()
             .expect("the module's parameters were lost when a step panicked")
     }
+}
+
+/// What a function of a module does to a tensor that training does not survive.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ModuleChange {
+    /// The tensor does not exist, or does not exist any more.
+    #[error(
+        "`{path}` is {state}: an optimizer would have nothing to step; build it on the module's \
+         device and use it once (`param.val()`), or change the module before `setup`"
+    )]
+    Unreal {
+        /// Its path.
+        path: String,
+        /// Lazy or meta.
+        state: State,
+    },
+    /// The tensor went to another device.
+    #[error(
+        "`{path}` went from {was} to {is}: state and batches stay behind; take the module out with \
+         `into_inner` and set it up on the other device"
+    )]
+    Device {
+        /// Its path.
+        path: String,
+        /// Where it was.
+        was: String,
+        /// Where it is.
+        is: String,
+    },
+    /// The tensor got another dtype.
+    #[error(
+        "`{path}` went from {was} to {is}: an optimizer's state would not fit; take the module out \
+         with `into_inner` and set it up again"
+    )]
+    DType {
+        /// Its path.
+        path: String,
+        /// What it was.
+        was: &'static str,
+        /// What it is.
+        is: &'static str,
+    },
+    /// A parameter that an optimizer holds is gone.
+    #[error(
+        "`{path}`, which an optimizer updates, is gone or is another parameter (another id or \
+         shape): drop the optimizer first, and set one up over the changed module"
+    )]
+    Gone {
+        /// Its path.
+        path: String,
+    },
 }

@@ -1,64 +1,20 @@
 //! What an optimizer may stand over, and what its steps do.
 
-use std::collections::BTreeMap;
+mod support;
 
-use burn::module::{Module, Param};
-use burn::nn::{Embedding, EmbeddingConfig, Linear, LinearConfig};
+use burn::module::{Module, ParamGroup};
+use burn::nn::LinearConfig;
 use burn::optim::grad_clipping::GradientClippingConfig;
+use burn::optim::lr_scheduler::linear::LinearLrSchedulerConfig;
+use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLrSchedulerConfig;
 use burn::optim::{
     AdaGradConfig, AdafactorConfig, AdamConfig, AdamWConfig, AdanConfig, GradientsParams,
     LambConfig, LionConfig, ModuleOptimizer, MuonConfig, Optimizer, RmsPropConfig, SgdConfig,
 };
-use burn::tensor::{Device, Distribution, Int, Tensor, TensorData};
-use burn_fabric::burn_materialize::{Pass, Site, Slot, traverse};
+use burn::tensor::{Device, Tensor};
 use burn_fabric::prelude::*;
-use burn_fabric::{Custom, FabricError, OptimizerConfig};
-
-#[derive(Module, Materialize, ResetParameters, Debug)]
-struct Mlp {
-    hidden: Linear,
-    output: Linear,
-}
-
-impl Mlp {
-    fn new(device: &Device) -> Self {
-        Self {
-            hidden: LinearConfig::new(5, 8).with_bias(false).init(device),
-            output: LinearConfig::new(8, 4).with_bias(false).init(device),
-        }
-    }
-
-    fn loss(&self, x: &Tensor<2>) -> Tensor<1> {
-        self.output
-            .forward(self.hidden.forward(x.clone()).tanh())
-            .powi_scalar(2)
-            .mean()
-    }
-}
-
-fn fabric() -> Fabric {
-    Fabric::builder().seed(3).build().unwrap()
-}
-
-fn input(device: &Device) -> Tensor<2> {
-    let n = Tensor::<1, Int>::arange(0..35, device).float();
-    n.mul_scalar(0.37).sin().reshape([7, 5])
-}
-
-fn values<M: Materialize>(module: &M) -> BTreeMap<String, TensorData> {
-    struct Values(BTreeMap<String, TensorData>);
-    impl Pass for Values {
-        fn tensor(&mut self, site: &Site<'_>, slot: &mut dyn Slot) {
-            self.0.insert(
-                site.path().to_owned(),
-                burn_meta::read(slot.tensor()).unwrap(),
-            );
-        }
-    }
-    let mut pass = Values(BTreeMap::new());
-    traverse(module.clone(), &mut pass);
-    pass.0
-}
+use burn_fabric::{Custom, FabricError, MissingGradients, OptimizerConfig, SettingProblem};
+use support::{Mlp, builder, fabric, input, model, values};
 
 #[test]
 fn case_06_an_optimizer_before_setup_is_refused_with_names_and_the_right_order() {
@@ -100,15 +56,204 @@ fn an_optimizer_over_a_frozen_module_is_refused() {
 }
 
 #[test]
-fn an_invalid_configuration_is_an_error() {
+fn case_06_a_partly_real_module_is_refused() {
+    let partly = Mlp::new(&Device::flex());
+    partly.hidden.weight.val();
+    let error = fabric()
+        .setup_optimizer(&partly, SgdConfig::new())
+        .unwrap_err();
+    let unreal = match &error {
+        FabricError::NotReal {
+            unreal, total: 2, ..
+        } => unreal,
+        _ => panic!("{error}"),
+    };
+    assert_eq!(unreal, &["output.weight"]);
+}
+
+#[test]
+fn every_setting_out_of_range_is_told() {
     let fabric = fabric();
-    let model = fabric.setup(Mlp::new(&Device::flex())).unwrap();
-    let config = AdafactorConfig::new().with_epsilon_1(-1.0);
+    let model = model(&fabric);
+    let config = AdamWConfig::new()
+        .with_beta_1(1.5)
+        .with_epsilon(f32::NAN)
+        .with_weight_decay(-0.1)
+        .with_grad_clipping(Some(GradientClippingConfig::Norm(0.0)));
+    let group = ParameterGroup::of(["output"])
+        .decay(-1.0)
+        .rate_factor(f64::INFINITY);
+    let groups = ParameterGroups::new(config.clone()).with(group);
+    let error = fabric.setup_optimizer(&model, groups).unwrap_err();
+    let FabricError::OptimizerConfig { problems } = &error else {
+        panic!("{error}");
+    };
+    let problem = SettingProblem::OutOfRange {
+        setting: "beta_1".to_owned(),
+        found: "1.5".to_owned(),
+        expected: "at least 0 and below 1",
+    };
+    assert!(problems.contains(&problem), "{error}");
+    let message = error.to_string();
+    let expected = [
+        "9 settings of the optimizer cannot be used:",
+        "`epsilon` is no finite number, and must be a number",
+        "`weight_decay` is -0.1",
+        "`Norm` is 0, and must be above 0",
+        "`the group of [\"output\"]: rate` is inf",
+        "`the group of [\"output\"]: weight_decay` is -1, and must be at least 0",
+    ];
+    for part in expected {
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+#[test]
+fn what_burn_itself_refuses_is_an_error() {
+    let fabric = fabric();
+    let model = model(&fabric);
+    let config = AdafactorConfig::new().with_decay_rate(0.5);
     let error = fabric.setup_optimizer(&model, config).unwrap_err();
+    let rejected = |problem: &SettingProblem| matches!(problem, SettingProblem::Rejected { .. });
     assert!(
-        matches!(error, FabricError::OptimizerConfig { .. }),
+        matches!(&error, FabricError::OptimizerConfig { problems } if problems.iter().all(rejected)),
         "{error}"
     );
+}
+
+#[test]
+fn an_optimizer_for_matrices_is_refused_over_vectors() {
+    let fabric = fabric();
+    let meta = fabric.init_module(|device| LinearConfig::new(3, 2).init(device));
+    let model = fabric.setup(meta.unwrap()).unwrap();
+    let error = fabric
+        .setup_optimizer(&model, MuonConfig::new())
+        .unwrap_err();
+    let message = error.to_string();
+    assert!(matches!(error, FabricError::Rank { .. }), "{message}");
+    assert!(
+        message.contains("MuonConfig") && message.contains("`bias [2]`"),
+        "{message}"
+    );
+
+    let groups = ParameterGroups::new(MuonConfig::new())
+        .with(ParameterGroup::of(["**.bias"]).optimizer(AdamWConfig::new()));
+    assert!(fabric.setup_optimizer(&model, groups).is_ok());
+}
+
+#[test]
+fn any_scheduler_gives_the_rate_and_what_is_no_number_is_refused() {
+    let fabric = fabric();
+    let (mut scheduled, mut plain) = (model(&fabric), model(&fabric));
+    plain.reset_parameters(3).unwrap();
+    scheduled.reset_parameters(3).unwrap();
+    let mut first = fabric
+        .setup_optimizer(&scheduled, SgdConfig::new())
+        .unwrap();
+    let mut second = fabric.setup_optimizer(&plain, SgdConfig::new()).unwrap();
+    let x = input(fabric.device());
+    // Burn's own groups of rates are by path as well.
+    let mut scheduler =
+        ModuleLrSchedulerConfig::new(LinearLrSchedulerConfig::new(1e-1, 1e-2, 4).into())
+            .with_group(ParamGroup::from_path("output.weight"), 0.0)
+            .init()
+            .unwrap();
+    let mut rate = LinearLrSchedulerConfig::new(1e-1, 1e-2, 4).init().unwrap();
+    let start = scheduled.output.weight.to_data();
+    for _ in 0..3 {
+        let gradients = fabric.backward(scheduled.loss(&x), &scheduled).unwrap();
+        first
+            .step(scheduler.step(), &mut scheduled, gradients)
+            .unwrap();
+        let gradients = fabric.backward(plain.loss(&x), &plain).unwrap();
+        second.step(rate.step(), &mut plain, gradients).unwrap();
+    }
+    assert_eq!(scheduled.output.weight.to_data(), start);
+    assert_ne!(plain.output.weight.to_data(), start);
+    assert_ne!(
+        scheduled.hidden.weight.to_data(),
+        values(&*model(&fabric))["hidden.weight"]
+    );
+
+    let before = values(&*plain);
+    let gradients = fabric.backward(plain.loss(&x), &plain).unwrap();
+    let error = second.step(f64::NAN, &mut plain, gradients).unwrap_err();
+    assert!(
+        matches!(&error, FabricError::RateNotFinite { path, .. } if path == "hidden.weight"),
+        "{error}"
+    );
+    assert_eq!(values(&*plain), before);
+}
+
+#[test]
+fn case_15_parameters_without_a_gradient_are_told_or_refused() {
+    let fabric = fabric();
+    let mut model = model(&fabric);
+    let mut optimizer = fabric.setup_optimizer(&model, SgdConfig::new()).unwrap();
+    let half = |model: &FabricModule<Mlp>| {
+        let hidden = model.hidden.forward(input(fabric.device()));
+        fabric
+            .backward(hidden.powi_scalar(2).mean(), model)
+            .unwrap()
+    };
+    let gradients = half(&model);
+    let report = optimizer.step(0.1, &mut model, gradients).unwrap();
+    assert_eq!(
+        (report.updated, report.without_gradient),
+        (1, vec!["output.weight".to_owned()])
+    );
+
+    // Nothing at all is always an error.
+    let before = values(&*model);
+    let error = optimizer
+        .step(0.1, &mut model, GradientsParams::new())
+        .unwrap_err();
+    assert!(
+        matches!(&error, FabricError::NoGradients { parameters } if parameters.len() == 2),
+        "{error}"
+    );
+
+    let mut optimizer = optimizer.on_missing_gradients(MissingGradients::Refuse);
+    let gradients = half(&model);
+    let error = optimizer.step(0.1, &mut model, gradients).unwrap_err();
+    assert!(
+        matches!(&error, FabricError::MissingGradients { parameters } if parameters == &["output.weight"]),
+        "{error}"
+    );
+    assert_eq!(values(&*model), before);
+    // The settings say it for every optimizer.
+    let strict = builder()
+        .missing_gradients(MissingGradients::Refuse)
+        .build()
+        .unwrap();
+    let mut model = support::model(&strict);
+    let mut optimizer = strict.setup_optimizer(&model, SgdConfig::new()).unwrap();
+    let hidden = model.hidden.forward(input(strict.device()));
+    let gradients = strict.backward(hidden.sum(), &model).unwrap();
+    let error = optimizer.step(0.1, &mut model, gradients).unwrap_err();
+    assert!(
+        matches!(error, FabricError::MissingGradients { .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_gradient_of_another_shape_is_refused_before_anything_changes() {
+    let fabric = fabric();
+    let mut model = model(&fabric);
+    let mut optimizer = fabric.setup_optimizer(&model, SgdConfig::new()).unwrap();
+    let before = values(&*model);
+    let mut gradients = fabric
+        .backward(model.loss(&input(fabric.device())), &model)
+        .unwrap();
+    let wrong = Tensor::<2>::ones([4, 8], &Device::flex());
+    gradients.register(model.output.weight.id, wrong);
+    let error = optimizer.step(0.1, &mut model, gradients).unwrap_err();
+    assert!(
+        matches!(&error, FabricError::GradientShape { path, .. } if path == "output.weight"),
+        "{error}"
+    );
+    assert_eq!(values(&*model), before);
 }
 
 #[test]
@@ -124,7 +269,7 @@ fn a_module_that_cannot_be_recorded_is_an_error() {
 
 #[test]
 fn a_meta_device_is_no_accelerator() {
-    let error = Fabric::builder()
+    let error = builder()
         .accelerator(Accelerator::Device(Device::capture()))
         .build();
     assert!(matches!(
@@ -146,6 +291,8 @@ fn a_step_over_another_module_or_without_gradients_changes_nothing() {
     let error = optimizer.step(0.1, &mut other, gradients).unwrap_err();
     assert!(matches!(error, FabricError::OtherModule), "{error}");
     // The other module's gradients match none of this one's parameters.
+    let error = fabric.backward(other.loss(&x), &model).unwrap_err();
+    assert!(matches!(error, FabricError::NoGradients { .. }), "{error}");
     let gradients = fabric.backward(other.loss(&x), &other).unwrap();
     let error = optimizer.step(0.1, &mut model, gradients).unwrap_err();
     assert!(matches!(&error, FabricError::NoGradients { parameters } if parameters.len() == 2));
@@ -235,126 +382,4 @@ each_configuration! {
         SgdConfig::new().with_gradient_clipping(Some(GradientClippingConfig::Value(1e-3)));
     clipping_by_norm_is_as_in_burn:
         AdamWConfig::new().with_grad_clipping(Some(GradientClippingConfig::Norm(1e-3)));
-}
-
-/// Embedding and head are one parameter.
-#[derive(Module, Materialize, ResetParameters, Debug)]
-struct Tied {
-    embedding: Embedding,
-    head: Param<Tensor<2>>,
-}
-
-impl Tied {
-    fn new(device: &Device) -> Self {
-        let embedding = EmbeddingConfig::new(7, 3).init(device);
-        Self {
-            head: embedding.weight.clone(),
-            embedding,
-        }
-    }
-}
-
-/// The same function of one parameter.
-#[derive(Module, Materialize, ResetParameters, Debug)]
-struct Shared {
-    weight: Param<Tensor<2>>,
-}
-
-fn tokens(device: &Device) -> Tensor<2, Int> {
-    Tensor::from_ints([[0, 1, 6], [3, 3, 2]], device)
-}
-
-fn logits(embedding: Tensor<2>, head: Tensor<2>) -> Tensor<1> {
-    let hidden = burn::tensor::module::embedding(embedding, tokens(&head.device()));
-    hidden
-        .tanh()
-        .matmul(head.transpose().unsqueeze())
-        .sub_scalar(0.5)
-        .powi_scalar(2)
-        .mean()
-}
-
-#[test]
-fn case_07_a_tie_survives_training_as_one_parameter() {
-    let fabric = fabric();
-    for from_meta in [true, false] {
-        let mut tied = if from_meta {
-            fabric
-                .setup(fabric.init_module(Tied::new).unwrap())
-                .unwrap()
-        } else {
-            fabric.setup(Tied::new(&Device::flex())).unwrap()
-        };
-        assert_eq!(tied.summary().unwrap().parameters(), 21);
-        let weight = tied.head.val().inner();
-        let shared = Shared {
-            weight: Param::from_tensor(weight),
-        };
-        let mut shared = fabric.setup(shared).unwrap();
-        let config = || AdamWConfig::new().with_weight_decay(0.1);
-        let mut tied_optimizer = fabric.setup_optimizer(&tied, config()).unwrap();
-        let mut shared_optimizer = fabric.setup_optimizer(&shared, config()).unwrap();
-        for _ in 0..20 {
-            let loss = logits(tied.embedding.weight.val(), tied.head.val());
-            let gradients = fabric.backward(loss, &tied).unwrap();
-            tied_optimizer.step(1e-2, &mut tied, gradients).unwrap();
-            let loss = logits(shared.weight.val(), shared.weight.val());
-            let gradients = fabric.backward(loss, &shared).unwrap();
-            shared_optimizer.step(1e-2, &mut shared, gradients).unwrap();
-        }
-        let weight = shared.weight.to_data();
-        assert_eq!(tied.head.to_data(), weight);
-        assert_eq!(tied.embedding.weight.to_data(), weight);
-        assert_eq!(tied.head.id, tied.embedding.weight.id);
-    }
-}
-
-#[test]
-fn case_14_every_trainable_parameter_changes_in_one_step() {
-    let fabric = fabric();
-    let mut model = fabric.setup(fabric.init_module(Mlp::new).unwrap()).unwrap();
-    let mut optimizer = fabric.setup_optimizer(&model, SgdConfig::new()).unwrap();
-    let before = values(&*model);
-    let gradients = fabric
-        .backward(model.loss(&input(fabric.device())), &model)
-        .unwrap();
-    optimizer.step(0.5, &mut model, gradients).unwrap();
-    for (path, after) in values(&*model) {
-        assert_ne!(after, before[&path], "{path}");
-    }
-    assert!(model.hidden.weight.is_require_grad());
-}
-
-#[test]
-fn two_modules_of_one_fabric_start_apart_and_a_reset_starts_over() {
-    let fabric = fabric();
-    let mut first = fabric.setup(fabric.init_module(Mlp::new).unwrap()).unwrap();
-    let second = fabric.setup(fabric.init_module(Mlp::new).unwrap()).unwrap();
-    let start = values(&*first);
-    assert_ne!(start, values(&*second));
-    first.reset_parameters(9).unwrap();
-    assert_ne!(values(&*first), start);
-    first.reset_parameters(3).unwrap();
-    assert_eq!(values(&*first), start);
-    assert!(first.hidden.weight.is_require_grad());
-    let again = Fabric::builder().seed(3).build().unwrap();
-    assert_eq!(
-        values(&*again.setup(again.init_module(Mlp::new).unwrap()).unwrap()),
-        start
-    );
-}
-
-#[test]
-fn a_lazy_module_shared_with_a_clone_is_initialised_by_burn_and_reported() {
-    let fabric = fabric();
-    let lazy = Mlp::new(&Device::flex());
-    let clone = lazy.clone();
-    let model = fabric.setup(lazy).unwrap();
-    assert_eq!(
-        model.report().shared_lazy,
-        ["hidden.weight", "output.weight"]
-    );
-    assert_eq!(values(&*model), values(&clone));
-    let x = Tensor::<2>::random([2, 5], Distribution::Default, fabric.device());
-    assert_eq!(fabric.backward(model.loss(&x), &model).unwrap().len(), 2);
 }

@@ -36,6 +36,7 @@ mod reset_pass;
 mod site;
 mod slot;
 mod summary;
+mod tie;
 mod train;
 mod traversal;
 
@@ -54,4 +55,6 @@ pub use reset_pass::{reset, reset_to_defaults};
 pub use site::{Role, Site};
 pub use slot::Slot;
 pub use summary::Summary;
+pub use tie::retie;
+pub use train::valid;
 pub use traversal::{Pass, Traversal, traverse};

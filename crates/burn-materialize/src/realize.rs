@@ -5,15 +5,16 @@ use std::collections::{HashMap, HashSet};
 
 use burn::module::ParamId;
 use burn::tensor::Device;
-use burn_meta::{DefaultDTypes, read, record};
+use burn_meta::{DefaultDTypes, record};
 
-use crate::error::{MaterializeError, Problem, Problems};
+use crate::error::MaterializeError;
 use crate::fill::{Plan, Target};
-use crate::inventory::{Entry, State, inventory};
+use crate::inventory::{State, inventory};
 use crate::meta::Recorded;
 use crate::recipes::Recipes;
 use crate::site::Site;
 use crate::slot::Slot;
+use crate::tie::check_real_ties;
 use crate::train::train;
 use crate::traversal::{Pass, traverse};
 use crate::{Materialize, Meta};
@@ -163,60 +164,6 @@ impl<M: Materialize> Realize for M {
             recipes,
             report,
         })
-    }
-}
-
-/// Tensors that exist under one id must be one tensor; only their values can tell.
-fn check_real_ties<M: Materialize>(module: &M, entries: &[Entry]) -> Result<(), MaterializeError> {
-    let mut ids = HashSet::new();
-    let repeated: HashSet<ParamId> = entries
-        .iter()
-        .filter(|entry| entry.state == State::Real)
-        .filter_map(|entry| entry.id)
-        .filter(|id| !ids.insert(*id))
-        .collect();
-    if repeated.is_empty() {
-        return Ok(());
-    }
-    let mut compare = Compare {
-        repeated,
-        values: HashMap::new(),
-        conflicts: Vec::new(),
-    };
-    traverse(module.clone(), &mut compare);
-    if compare.conflicts.is_empty() {
-        return Ok(());
-    }
-    Err(MaterializeError::Refused(Problems(compare.conflicts)))
-}
-
-struct Compare {
-    repeated: HashSet<ParamId>,
-    values: HashMap<ParamId, (String, burn::tensor::TensorData)>,
-    conflicts: Vec<Problem>,
-}
-
-impl Pass for Compare {
-    fn tensor(&mut self, site: &Site<'_>, slot: &mut dyn Slot) {
-        let Some(id) = slot
-            .id()
-            .filter(|id| self.repeated.contains(id) && !slot.is_lazy())
-        else {
-            return;
-        };
-        let Ok(data) = read(slot.tensor()) else {
-            return;
-        };
-        match self.values.get(&id) {
-            Some((first, values)) if *values != data => {
-                let paths = vec![first.clone(), site.path().to_owned()];
-                self.conflicts.push(Problem::OneIdTwoTensors { paths });
-            }
-            Some(_) => {}
-            None => {
-                self.values.insert(id, (site.path().to_owned(), data));
-            }
-        }
     }
 }
 

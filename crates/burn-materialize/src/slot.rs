@@ -39,6 +39,8 @@ pub trait Slot {
     fn update(&mut self, update: &mut dyn FnMut(BridgeTensor) -> BridgeTensor);
     /// Turn autodiff on as `Module::train` does; what has it stays the leaf it is.
     fn train(&mut self);
+    /// Turn autodiff off as `Module::valid` does; a running state is another one from then on.
+    fn valid(&mut self);
     /// Move to another device: a lazy parameter that nobody shares is initialised there later, a
     /// real one stays a leaf.
     fn fork(&mut self, device: &Device);
@@ -49,6 +51,22 @@ pub trait Slot {
     /// Drop what is here, leaving an empty tensor, so that another holder of a lazy parameter
     /// becomes its only one.
     fn vacate(&mut self);
+}
+
+/// A function of `tensor`, computed outside of any autodiff graph and put back under the autodiff
+/// strategy that `tensor` had: tensors of two strategies cannot meet in one operation.
+fn outside_autodiff<const D: usize, K: Autodiff + TensorKind>(
+    tensor: Tensor<D, K>,
+    update: &mut dyn FnMut(BridgeTensor) -> BridgeTensor,
+) -> Tensor<D, K> {
+    let strategy = tensor.gradient_checkpointing_strategy();
+    let updated = Tensor::from_bridge(update(tensor.without_autodiff().into_bridge()));
+    match strategy {
+        Some(strategy) => updated
+            .autodiff()
+            .with_gradient_checkpointing_strategy(strategy),
+        None => updated,
+    }
 }
 
 /// A `Param<Tensor>`. The option is empty only while a method runs.
@@ -138,13 +156,8 @@ where
     fn update(&mut self, update: &mut dyn FnMut(BridgeTensor) -> BridgeTensor) {
         self.change(|param| {
             let (id, tensor, mapper) = param.consume();
-            let (autodiff, require_grad) = (tensor.is_autodiff(), tensor.is_require_grad());
-            let updated = Tensor::from_bridge(update(tensor.without_autodiff().into_bridge()));
-            let updated = if autodiff {
-                updated.autodiff()
-            } else {
-                updated
-            };
+            let require_grad = tensor.is_require_grad();
+            let updated = outside_autodiff(tensor, update);
             Param::from_mapped_value(
                 id,
                 Parameter::set_require_grad(updated, require_grad),
@@ -157,6 +170,10 @@ where
         if !self.device().is_autodiff() {
             self.change(Module::train);
         }
+    }
+
+    fn valid(&mut self) {
+        self.change(|param| Module::valid(&param));
     }
 
     fn fork(&mut self, device: &Device) {
@@ -260,20 +277,17 @@ impl<const D: usize> Slot for RunningSlot<D> {
     }
 
     fn update(&mut self, update: &mut dyn FnMut(BridgeTensor) -> BridgeTensor) {
-        let value = self.state.value_sync();
-        let autodiff = value.is_autodiff();
-        let updated = Tensor::from_bridge(update(value.without_autodiff().into_bridge()));
-        self.rebuild(if autodiff {
-            updated.autodiff()
-        } else {
-            updated
-        });
+        self.rebuild(outside_autodiff(self.state.value_sync(), update));
     }
 
     fn train(&mut self) {
         if !self.device().is_autodiff() {
             self.rebuild(self.state.value_sync().autodiff());
         }
+    }
+
+    fn valid(&mut self) {
+        self.rebuild(self.state.value_sync().without_autodiff());
     }
 
     fn fork(&mut self, device: &Device) {
@@ -358,22 +372,17 @@ impl<const D: usize, K: Autodiff + TensorKind + 'static> Slot for BufferSlot<D, 
     }
 
     fn update(&mut self, update: &mut dyn FnMut(BridgeTensor) -> BridgeTensor) {
-        self.0 = self.0.take().map(|tensor| {
-            let autodiff = tensor.is_autodiff();
-            let updated =
-                Tensor::<D, K>::from_bridge(update(tensor.without_autodiff().into_bridge()));
-            if autodiff {
-                updated.autodiff()
-            } else {
-                updated
-            }
-        });
+        self.0 = self.0.take().map(|tensor| outside_autodiff(tensor, update));
     }
 
     fn train(&mut self) {
         if !self.device().is_autodiff() {
             self.0 = self.0.take().map(Tensor::autodiff);
         }
+    }
+
+    fn valid(&mut self) {
+        self.0 = self.0.take().map(Tensor::without_autodiff);
     }
 
     fn fork(&mut self, device: &Device) {

@@ -1,4 +1,4 @@
-//! Turning autodiff on, ties kept.
+//! Turning autodiff on and off, ties kept.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -54,5 +54,35 @@ impl Pass for Train {
         } else {
             flag
         }
+    }
+}
+
+/// A copy for evaluation: autodiff off and training flags off, as `Module::valid` makes it, but
+/// everywhere the traversal reaches, `#[module(skip)]` fields too. It shares the tensors' memory,
+/// and no running state.
+///
+/// ```
+/// use burn::nn::DropoutConfig;
+/// use burn_materialize::valid;
+///
+/// let dropout = DropoutConfig::new(0.5).init();
+/// assert!(!valid(&dropout).training.is_enabled());
+/// assert!(dropout.training.is_enabled());
+/// ```
+pub fn valid<M: Materialize>(module: &M) -> M {
+    traverse(module.clone(), &mut Valid)
+}
+
+struct Valid;
+
+impl Pass for Valid {
+    fn tensor(&mut self, _site: &Site<'_>, slot: &mut dyn Slot) {
+        if !slot.is_lazy() {
+            slot.valid();
+        }
+    }
+
+    fn flag(&mut self, _site: &Site<'_>, flag: Param<Flag>) -> Param<Flag> {
+        Module::valid(&flag)
     }
 }

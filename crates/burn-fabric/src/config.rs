@@ -1,0 +1,92 @@
+//! A Fabric's settings as files and the environment hold them.
+
+mod environment;
+mod file;
+mod problem;
+mod settings;
+
+pub use problem::SettingProblem;
+pub use settings::{Origin, Settings};
+
+pub(crate) use settings::Layers;
+
+use serde::{Deserialize, Serialize};
+
+use crate::accelerator::Accelerator;
+use crate::gradients::NonFinite;
+
+/// Settings of a Fabric that can be written to a file; what is `None` is left to others.
+///
+/// TOML and JSON; the names of the fields are the keys. The environment has the same settings in
+/// capitals, `BURN_FABRIC_SEED` for `seed`. What code says wins over the environment, and that over
+/// a file.
+///
+/// ```
+/// use burn_fabric::FabricConfig;
+///
+/// let config = FabricConfig::from_toml("seed = 42\nclip_norm = 1.0")?;
+/// assert_eq!(config.seed, Some(42));
+/// assert_eq!(FabricConfig::from_json(&config.to_json()?)?, config);
+///
+/// let error = FabricConfig::from_toml("sed = 42").unwrap_err();
+/// assert!(error.to_string().contains("`seed`"));
+/// # Ok::<(), burn_fabric::FabricError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FabricConfig {
+    /// The device: `auto`, `flex`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accelerator: Option<Accelerator>,
+    /// The seed of all initial values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// How many micro-batches make one step, at least 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accumulate: Option<usize>,
+    /// The greatest global norm of gradients, above 0. Not together with `clip_value`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clip_norm: Option<f64>,
+    /// The greatest magnitude of a gradient's element, above 0. Not together with `clip_norm`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clip_value: Option<f64>,
+    /// What clipping does about a NaN or an infinity: `refuse` or `skip`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub non_finite_gradients: Option<NonFinite>,
+    /// What a step does about parameters without a gradient: `report` or `refuse`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing_gradients: Option<MissingGradients>,
+}
+
+/// What a step does where some, not all, of its parameters have no gradient.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MissingGradients {
+    /// Update the others, and name them in the step's report.
+    #[default]
+    Report,
+    /// Return an error that names them.
+    Refuse,
+}
+
+impl std::fmt::Display for MissingGradients {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Report => "report",
+            Self::Refuse => "refuse",
+        })
+    }
+}
+
+impl FabricConfig {
+    /// The keys there are.
+    pub const KEYS: &[&str] = &[
+        "accelerator",
+        "seed",
+        "accumulate",
+        "clip_norm",
+        "clip_value",
+        "non_finite_gradients",
+        "missing_gradients",
+    ];
+}

@@ -1,0 +1,215 @@
+//! What was resolved, and why.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use super::environment::variable;
+use super::{FabricConfig, MissingGradients, SettingProblem};
+use crate::accelerator::Accelerator;
+use crate::error::FabricError;
+use crate::gradients::{Clip, NonFinite};
+
+/// The settings of a Fabric, each with where it comes from. Its `Display` is a table.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The device asked for.
+    pub accelerator: Accelerator,
+    /// The seed of all initial values.
+    pub seed: u64,
+    /// How many micro-batches make one step.
+    pub accumulate: usize,
+    /// How gradients are clipped.
+    pub clip: Option<Clip>,
+    /// What clipping does about a NaN or an infinity.
+    pub non_finite_gradients: NonFinite,
+    /// What a step does about parameters without a gradient.
+    pub missing_gradients: MissingGradients,
+    rows: Vec<[String; 3]>,
+}
+
+/// Where a setting comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody said anything.
+    Default,
+    /// A file.
+    File(PathBuf),
+    /// A [`FabricConfig`] given to the builder.
+    Config,
+    /// A variable of the environment.
+    Environment,
+    /// A method of the builder.
+    Code,
+}
+
+/// Configurations, the strongest last.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Layers(pub(crate) Vec<(Origin, FabricConfig)>);
+
+impl Layers {
+    /// The last layer that says something, and which it is.
+    fn find<T>(&self, field: impl Fn(&FabricConfig) -> Option<T>) -> Option<(T, &Origin)> {
+        let mut layers = self.0.iter().rev();
+        layers.find_map(|(origin, config)| Some((field(config)?, origin)))
+    }
+
+    /// Decide every setting.
+    ///
+    /// # Errors
+    /// [`FabricError::Settings`] with all that is out of range or excludes another.
+    pub(crate) fn resolve(&self) -> Result<Settings, FabricError> {
+        let mut resolve = Resolve::default();
+        let accelerator = resolve.one(
+            "accelerator",
+            self.find(|config| config.accelerator.clone()),
+        );
+        let seed = resolve.one("seed", self.find(|config| config.seed));
+        let accumulate = self.find(|config| config.accumulate);
+        resolve.check("accumulate", &accumulate, |n| *n >= 1, "at least 1");
+        let accumulate = resolve.or("accumulate", accumulate, 1);
+        let clip = resolve.clip(
+            self.find(|config| config.clip_norm),
+            self.find(|config| config.clip_value),
+        );
+        let non_finite = self.find(|config| config.non_finite_gradients);
+        let non_finite_gradients = resolve.one("non_finite_gradients", non_finite);
+        let missing = self.find(|config| config.missing_gradients);
+        let missing_gradients = resolve.one("missing_gradients", missing);
+        if !resolve.problems.is_empty() {
+            let problems = resolve.problems;
+            return Err(FabricError::Settings { problems });
+        }
+        Ok(Settings {
+            accelerator,
+            seed,
+            accumulate,
+            clip,
+            non_finite_gradients,
+            missing_gradients,
+            rows: resolve.rows,
+        })
+    }
+}
+
+#[derive(Default)]
+struct Resolve {
+    rows: Vec<[String; 3]>,
+    problems: Vec<SettingProblem>,
+}
+
+impl Resolve {
+    fn one<T: Default + fmt::Display>(&mut self, key: &str, found: Option<(T, &Origin)>) -> T {
+        self.or(key, found, T::default())
+    }
+
+    fn or<T: fmt::Display>(&mut self, key: &str, found: Option<(T, &Origin)>, default: T) -> T {
+        let (value, origin) = found.unwrap_or((default, &Origin::Default));
+        self.row(key, &value, origin);
+        value
+    }
+
+    fn row(&mut self, key: &str, value: &dyn fmt::Display, origin: &Origin) {
+        self.rows
+            .push([key.to_owned(), value.to_string(), why(key, origin)]);
+    }
+
+    fn check<T: fmt::Display>(
+        &mut self,
+        key: &str,
+        found: &Option<(T, &Origin)>,
+        holds: impl Fn(&T) -> bool,
+        expected: &'static str,
+    ) {
+        if let Some((value, origin)) = found.as_ref().filter(|(value, _)| !holds(value)) {
+            let setting = written(key, origin);
+            self.problems
+                .push(SettingProblem::out_of_range(&setting, value, expected));
+        }
+    }
+
+    /// One of both; where a stronger layer has the one and a weaker the other, the stronger counts.
+    fn clip(
+        &mut self,
+        norm: Option<(f64, &Origin)>,
+        value: Option<(f64, &Origin)>,
+    ) -> Option<Clip> {
+        let positive = |bound: &f64| *bound > 0.0 && bound.is_finite();
+        self.check("clip_norm", &norm, positive, "above 0");
+        self.check("clip_value", &value, positive, "above 0");
+        if let (Some((_, first)), Some((_, second))) = (&norm, &value)
+            && first == second
+        {
+            self.problems.push(SettingProblem::Exclusive {
+                first: written("clip_norm", first),
+                second: written("clip_value", second),
+            });
+        }
+        let rank = |found: &Option<(f64, &Origin)>| found.map_or(0, |(_, origin)| strength(origin));
+        let stronger = if rank(&value) > rank(&norm) {
+            value.map(|found| ("clip_value", found, Clip::Value(found.0)))
+        } else {
+            norm.map(|found| ("clip_norm", found, Clip::Norm(found.0)))
+        };
+        let Some((key, (bound, origin), clip)) = stronger else {
+            self.row("clip", &"off", &Origin::Default);
+            return None;
+        };
+        self.row(key, &bound, origin);
+        Some(clip)
+    }
+}
+
+/// Later is stronger.
+pub(super) fn strength(origin: &Origin) -> usize {
+    match origin {
+        Origin::Default => 0,
+        Origin::File(_) => 1,
+        Origin::Config => 2,
+        Origin::Environment => 3,
+        Origin::Code => 4,
+    }
+}
+
+/// A setting's name where it was written.
+fn written(key: &str, origin: &Origin) -> String {
+    match origin {
+        Origin::Environment => variable(key),
+        Origin::File(path) => format!("{key} in {}", path.display()),
+        Origin::Default | Origin::Config | Origin::Code => key.to_owned(),
+    }
+}
+
+fn why(key: &str, origin: &Origin) -> String {
+    match origin {
+        Origin::Default => "the default".to_owned(),
+        Origin::File(path) => format!("from {}", path.display()),
+        Origin::Config => "from the configuration given".to_owned(),
+        Origin::Environment => format!("from {}", variable(key)),
+        Origin::Code => "said in code".to_owned(),
+    }
+}
+
+impl Settings {
+    /// Say what a row's value amounts to on this machine.
+    pub(crate) fn explain(&mut self, key: &str, value: &str, reason: &str) {
+        if let Some(row) = self.rows.iter_mut().find(|row| row[0] == key) {
+            row[1] = value.to_owned();
+            row[2] = format!("{} ({reason})", row[2]);
+        }
+    }
+}
+
+impl fmt::Display for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = |column: usize| {
+            let cells = self.rows.iter().map(|row| row[column].chars().count());
+            cells.max().unwrap_or(0)
+        };
+        let (keys, values) = (width(0), width(1));
+        for (i, [key, value, why]) in self.rows.iter().enumerate() {
+            let end = if i + 1 == self.rows.len() { "" } else { "\n" };
+            write!(f, "{key:<keys$}  {value:<values$}  {why}{end}")?;
+        }
+        Ok(())
+    }
+}

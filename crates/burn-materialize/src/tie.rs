@@ -1,0 +1,81 @@
+//! Ties: one parameter at several paths.
+
+use std::collections::{HashMap, HashSet};
+
+use burn::module::ParamId;
+use burn_meta::read;
+
+use crate::Materialize;
+use crate::error::{MaterializeError, Problem, Problems};
+use crate::inventory::{Entry, State, inventory};
+use crate::site::Site;
+use crate::slot::Slot;
+use crate::train::train;
+use crate::traversal::{Pass, traverse};
+
+/// Turn autodiff on where it is off and put the *same* leaf at every path of a tie, after Burn's
+/// own mappers, records or `Module::train` made several of it. Flags stay.
+///
+/// # Errors
+/// [`Problem::OneIdTwoTensors`] where the paths of one id hold different values.
+pub fn retie<M: Materialize>(module: M) -> Result<M, MaterializeError> {
+    check_real_ties(&module, &inventory(&module))?;
+    Ok(train(module, false))
+}
+
+/// Tensors that exist under one id must be one tensor; only their values can tell.
+pub(crate) fn check_real_ties<M: Materialize>(
+    module: &M,
+    entries: &[Entry],
+) -> Result<(), MaterializeError> {
+    let mut ids = HashSet::new();
+    let repeated: HashSet<ParamId> = entries
+        .iter()
+        .filter(|entry| entry.state == State::Real)
+        .filter_map(|entry| entry.id)
+        .filter(|id| !ids.insert(*id))
+        .collect();
+    if repeated.is_empty() {
+        return Ok(());
+    }
+    let mut compare = Compare {
+        repeated,
+        values: HashMap::new(),
+        conflicts: Vec::new(),
+    };
+    traverse(module.clone(), &mut compare);
+    if compare.conflicts.is_empty() {
+        return Ok(());
+    }
+    Err(MaterializeError::Refused(Problems(compare.conflicts)))
+}
+
+struct Compare {
+    repeated: HashSet<ParamId>,
+    values: HashMap<ParamId, (String, burn::tensor::TensorData)>,
+    conflicts: Vec<Problem>,
+}
+
+impl Pass for Compare {
+    fn tensor(&mut self, site: &Site<'_>, slot: &mut dyn Slot) {
+        let Some(id) = slot
+            .id()
+            .filter(|id| self.repeated.contains(id) && !slot.is_lazy())
+        else {
+            return;
+        };
+        let Ok(data) = read(slot.tensor()) else {
+            return;
+        };
+        match self.values.get(&id) {
+            Some((first, values)) if *values != data => {
+                let paths = vec![first.clone(), site.path().to_owned()];
+                self.conflicts.push(Problem::OneIdTwoTensors { paths });
+            }
+            Some(_) => {}
+            None => {
+                self.values.insert(id, (site.path().to_owned(), data));
+            }
+        }
+    }
+}
