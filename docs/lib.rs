@@ -11,4 +11,109 @@ mod pages {
 
     #[doc = include_str!("errors.md")]
     pub struct Errors;
+
+    #[doc = include_str!("guide.md")]
+    pub struct Guide;
+
+    #[doc = include_str!("lightning.md")]
+    pub struct Lightning;
+
+    #[doc = include_str!("states.md")]
+    pub struct States;
+}
+
+#[cfg(test)]
+mod tests {
+    use burn_fabric::FabricConfig;
+
+    #[test]
+    fn the_guide_lists_every_setting_with_its_variable() {
+        let guide = include_str!("guide.md");
+        for key in FabricConfig::KEYS {
+            let row = format!("| `{key}` | `BURN_FABRIC_{}` |", key.to_uppercase());
+            assert!(guide.contains(&row), "no row starts with {row}");
+        }
+    }
+
+    /// The public methods and properties of `lightning.fabric.Fabric` 2.6.
+    const LIGHTNING: &[&str] = &[
+        "accelerator",
+        "all_gather",
+        "all_reduce",
+        "autocast",
+        "backward",
+        "barrier",
+        "broadcast",
+        "call",
+        "clip_gradients",
+        "device",
+        "global_rank",
+        "init_module",
+        "init_tensor",
+        "is_global_zero",
+        "launch",
+        "load",
+        "load_raw",
+        "local_rank",
+        "log",
+        "log_dict",
+        "logger",
+        "loggers",
+        "no_backward_sync",
+        "node_rank",
+        "print",
+        "rank_zero_first",
+        "run",
+        "save",
+        "seed_everything",
+        "setup",
+        "setup_dataloaders",
+        "setup_module",
+        "setup_optimizers",
+        "sharded_model",
+        "strategy",
+        "to_device",
+        "world_size",
+    ];
+
+    #[test]
+    fn every_method_of_lightning_fabric_has_a_row() {
+        let page = include_str!("lightning.md");
+        for method in LIGHTNING {
+            let rows = page
+                .lines()
+                .filter(|line| line.starts_with(&format!("| `{method}` |")));
+            let rows: Vec<&str> = rows.collect();
+            assert_eq!(rows.len(), 1, "{method}");
+            // Ours, or why there is none.
+            assert_eq!(rows[0].split('|').count(), 5, "{method}");
+            let cell = |i: usize| rows[0].split('|').nth(i).unwrap_or_default().trim();
+            assert!(!cell(2).is_empty() || !cell(3).is_empty(), "{method}");
+        }
+    }
+
+    /// The second column names what exists: each `Type::method` is a function of that type.
+    #[test]
+    fn what_the_lightning_page_names_is_there() {
+        let source = [
+            include_str!("../crates/burn-fabric/src/fabric.rs"),
+            include_str!("../crates/burn-fabric/src/module.rs"),
+        ]
+        .concat();
+        let page = include_str!("lightning.md");
+        let names = page.split('`').filter_map(|name| {
+            let (owner, method) = name.split_once("::")?;
+            let ours = ["Fabric", "FabricBuilder", "FabricModule"].contains(&owner);
+            ours.then(|| method.split('(').next().unwrap_or_default())
+        });
+        let mut count = 0;
+        for name in names {
+            assert!(
+                source.contains(&format!("pub fn {name}")),
+                "there is no {name}"
+            );
+            count += 1;
+        }
+        assert!(count > 20, "{count} names were found");
+    }
 }

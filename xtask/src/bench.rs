@@ -12,12 +12,16 @@ pub enum Bench {
     ///
     /// The first run makes a Python environment with PyTorch in the target directory (6.8 GB).
     MetaBuild,
+    /// Train the digits and a transformer of ten million parameters; peer: the same loop in plain
+    /// Burn.
+    Step,
 }
 
 /// Build the benchmark optimised and run it.
 pub fn run(workspace: &Workspace, bench: &Bench) -> Result<()> {
     let name = match bench {
         Bench::MetaBuild => "meta-build",
+        Bench::Step => "step",
     };
     let arguments = format!("run --release --package burn-fabric-bench --bin {name}");
     run_command(&mut workspace.cargo(&arguments))

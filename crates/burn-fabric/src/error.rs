@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use burn::tensor::Shape;
 use burn_materialize::MaterializeError;
 
+use crate::change::ModuleChange;
 use crate::config::SettingProblem;
-use crate::module::ModuleChange;
 use crate::pattern::PatternProblem;
 
 /// Why a Fabric refused. What the caller had is as it was.

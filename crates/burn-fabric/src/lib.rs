@@ -45,6 +45,7 @@
 
 mod accelerator;
 mod backward;
+mod change;
 mod claims;
 mod config;
 mod ema;
@@ -60,12 +61,13 @@ mod setup;
 pub use accelerator::{Accelerator, UnknownAccelerator};
 pub use backward::BackwardTarget;
 pub use burn_materialize;
+pub use change::ModuleChange;
 pub use config::{FabricConfig, MissingGradients, Origin, SettingProblem, Settings};
 pub use ema::MovingAverage;
 pub use error::FabricError;
 pub use fabric::{Fabric, FabricBuilder};
 pub use gradients::{Accumulation, Clip, Clipped, MicroBatch, MicroBatches, NonFinite};
-pub use module::{FabricModule, ModuleChange};
+pub use module::FabricModule;
 pub use optimizer::{
     Custom, FabricOptimizer, OptimizerConfig, OptimizerTarget, ParameterGroup, ParameterGroups,
     StepReport, StepTarget,

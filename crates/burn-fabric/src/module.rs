@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use burn_materialize::{
-    Entry, Materialize, RealizeReport, Realized, Recipes, State, Summary, inventory, retie, valid,
+    Entry, Materialize, RealizeReport, Realized, Recipes, Summary, inventory, retie, valid,
 };
 
+use crate::change::changes;
 use crate::claims::Claims;
 use crate::error::FabricError;
 use crate::parameters::{Member, Parameter, Parameters, parameters};
@@ -129,7 +130,9 @@ impl<M: Materialize> FabricModule<M> {
     pub fn map(&mut self, change: impl FnOnce(M) -> M) -> Result<(), FabricError> {
         let module = self.module()?;
         let changed = change(module.clone());
-        let changes = self.changes(&inventory(module), &inventory(&changed));
+        let held = |parameter: &Parameter| self.claims.holds(parameter.id);
+        let held = self.parameters.iter().filter(|one| held(one));
+        let changes = changes(&inventory(module), &inventory(&changed), held);
         if !changes.is_empty() {
             return Err(FabricError::Changed { changes });
         }
@@ -137,52 +140,6 @@ impl<M: Materialize> FabricModule<M> {
         self.parameters = parameters(&changed).into();
         self.module = Some(changed);
         Ok(())
-    }
-
-    fn changes(&self, before: &[Entry], after: &[Entry]) -> Vec<ModuleChange> {
-        let mut changes = Vec::new();
-        for now in after {
-            let path = || now.path.clone();
-            if now.state != State::Real {
-                let state = now.state;
-                changes.push(ModuleChange::Unreal {
-                    path: path(),
-                    state,
-                });
-                continue;
-            }
-            let Some(before) = before.iter().find(|before| before.path == now.path) else {
-                continue;
-            };
-            let device = |entry: &Entry| entry.device.clone().without_autodiff();
-            if device(before) != device(now) {
-                changes.push(ModuleChange::Device {
-                    path: path(),
-                    was: format!("{:?}", device(before)),
-                    is: format!("{:?}", device(now)),
-                });
-            }
-            if let (Some(was), Some(is)) = (before.dtype, now.dtype)
-                && was != is
-            {
-                let (was, is) = (was.name(), is.name());
-                changes.push(ModuleChange::DType {
-                    path: path(),
-                    was,
-                    is,
-                });
-            }
-        }
-        for parameter in self.parameters.iter() {
-            let stays =
-                |entry: &&Entry| entry.id == Some(parameter.id) && entry.shape == parameter.shape;
-            let gone = !after.iter().any(|entry| stays(&entry));
-            if gone && self.claims.holds(parameter.id) {
-                let path = parameter.path().to_owned();
-                changes.push(ModuleChange::Gone { path });
-            }
-        }
-        changes
     }
 
     /// What `setup` did otherwise than usual.
@@ -241,55 +198,4 @@ impl<M> Deref for FabricModule<M> {
             .as_ref()
             .expect("the module's parameters were lost when a step panicked")
     }
-}
-
-/// What a function of a module does to a tensor that training does not survive.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ModuleChange {
-    /// The tensor does not exist, or does not exist any more.
-    #[error(
-        "`{path}` is {state}: an optimizer would have nothing to step; build it on the module's \
-         device and use it once (`param.val()`), or change the module before `setup`"
-    )]
-    Unreal {
-        /// Its path.
-        path: String,
-        /// Lazy or meta.
-        state: State,
-    },
-    /// The tensor went to another device.
-    #[error(
-        "`{path}` went from {was} to {is}: state and batches stay behind; take the module out with \
-         `into_inner` and set it up on the other device"
-    )]
-    Device {
-        /// Its path.
-        path: String,
-        /// Where it was.
-        was: String,
-        /// Where it is.
-        is: String,
-    },
-    /// The tensor got another dtype.
-    #[error(
-        "`{path}` went from {was} to {is}: an optimizer's state would not fit; take the module out \
-         with `into_inner` and set it up again"
-    )]
-    DType {
-        /// Its path.
-        path: String,
-        /// What it was.
-        was: &'static str,
-        /// What it is.
-        is: &'static str,
-    },
-    /// A parameter that an optimizer holds is gone.
-    #[error(
-        "`{path}`, which an optimizer updates, is gone or is another parameter (another id or \
-         shape): drop the optimizer first, and set one up over the changed module"
-    )]
-    Gone {
-        /// Its path.
-        path: String,
-    },
 }

@@ -196,11 +196,29 @@ impl<M: Materialize> Meta<M> {
         plan.fill(self.module.clone(), self.seed)
     }
 
+    /// Does not compile, and says why: what people call first on a module.
+    #[doc(hidden)]
+    pub fn forward<T>(&self, _input: T)
+    where
+        Self: Computes,
+    {
+    }
+
     /// Both parts, for whoever goes on from here.
     pub(crate) fn parts(&self) -> (&M, &Recipes) {
         (&self.module, &self.recipes)
     }
 }
+
+/// What nothing here does.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no values to compute with",
+    label = "every tensor in it has a shape, and no memory yet",
+    note = "allocate it first: `let module = meta.materialize(&device)?;`",
+    note = "or, to train it: `let mut model = fabric.setup(meta)?;`"
+)]
+pub trait Computes {}
 
 /// What one scope leaves: the module, touched so that every lazy initialiser is recorded, its
 /// tensors, and what its hooks declare.

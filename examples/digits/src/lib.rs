@@ -4,7 +4,6 @@ mod model;
 
 pub use model::Mlp;
 
-use burn::module::Module;
 use burn::optim::AdamWConfig;
 use burn_fabric::prelude::*;
 use digits_common::{Epoch, Journal, Options, Samples, Split, learning_rate};
@@ -33,10 +32,12 @@ pub fn train(
             let gradients = fabric.backward(loss, model)?;
             optimizer.step(rate, model, gradients)?;
         }
-        let (snapshot, device) = (model.valid(), fabric.inference_device());
-        let accuracy =
-            |samples: &Samples| samples.accuracy(&device, |images| snapshot.forward(images));
-        journal.epoch(accuracy(&data.train), accuracy(&data.test));
+        let (train, test) = fabric.evaluate(model, |model, device| {
+            let accuracy =
+                |samples: &Samples| samples.accuracy(device, |images| model.forward(images));
+            (accuracy(&data.train), accuracy(&data.test))
+        })?;
+        journal.epoch(train, test);
     }
     Ok(journal.finish())
 }

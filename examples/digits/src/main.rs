@@ -42,6 +42,7 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         .accelerator(accelerator)
         .seed(arguments.options.seed)
         .build()?;
+    println!("Settings:\n{fabric}\n");
 
     // Built on the meta device: everything is known of the model, and nothing of it exists.
     let start = Instant::now();
