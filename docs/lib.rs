@@ -96,6 +96,7 @@ mod tests {
     #[test]
     fn what_the_lightning_page_names_is_there() {
         let source = [
+            include_str!("../crates/burn-fabric/src/builder.rs"),
             include_str!("../crates/burn-fabric/src/fabric.rs"),
             include_str!("../crates/burn-fabric/src/module.rs"),
         ]

@@ -31,12 +31,16 @@ impl Workspace {
         &self.root
     }
 
-    /// Names of the crates that are published: those in `crates/`.
+    /// Names of the crates that are published: those in `crates/` that say nothing else.
     pub fn library_crates(&self) -> Result<Vec<&str>> {
         let folder = self.root.join("crates");
         let mut names = Vec::new();
         for package in self.packages()? {
-            if Path::new(text(package, "manifest_path")?).starts_with(&folder) {
+            // `publish = false` is an empty list of registries.
+            let is_published = package["publish"]
+                .as_array()
+                .is_none_or(|to| !to.is_empty());
+            if is_published && Path::new(text(package, "manifest_path")?).starts_with(&folder) {
                 names.push(text(package, "name")?);
             }
         }

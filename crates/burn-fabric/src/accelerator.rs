@@ -13,7 +13,7 @@ pub enum Accelerator {
     /// The embedded pure-Rust CPU device.
     #[cfg(feature = "flex")]
     Flex,
-    /// A device of your own choice.
+    /// A device of your own choice; whether it has autodiff, and of what kind, is left out.
     Device(Device),
 }
 

@@ -1,22 +1,24 @@
 //! From a loss to gradients.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
 use burn::optim::GradientsParams;
+use burn::tensor::kind::Kind;
 use burn::tensor::{Gradients, Tensor};
-use burn_materialize::Materialize;
+use burn_materialize::{Materialize, Pass, Role, Site, Slot, traverse};
 
 use crate::error::FabricError;
-use crate::gradients::{no_gradients, put, take};
+use crate::gradients::{MAX_RANK, no_gradients, with_rank};
 use crate::module::FabricModule;
-use crate::parameters::{Parameters, Selected};
+use crate::parameters::Parameters;
 
 /// What a joint backward can be asked for: a module that was set up, by reference, or a tuple of
 /// them.
 pub trait BackwardTarget: sealed::Sealed {
     #[doc(hidden)]
     fn parameters(&self) -> Parameters;
-    /// The gradients of its parameters, taken out of all there are.
     #[doc(hidden)]
-    fn gradients(&self, all: &mut Gradients) -> GradientsParams;
+    fn look(&self, pass: &mut dyn Pass);
 }
 
 mod sealed {
@@ -29,12 +31,10 @@ impl<M: Materialize> BackwardTarget for &FabricModule<M> {
         FabricModule::parameters(self)
     }
 
-    fn gradients(&self, all: &mut Gradients) -> GradientsParams {
-        let module = self.module();
-        module.map_or_else(
-            |_| GradientsParams::new(),
-            |module| GradientsParams::from_module(all, module),
-        )
+    fn look(&self, pass: &mut dyn Pass) {
+        if let Ok(module) = self.module() {
+            traverse(module.clone(), pass);
+        }
     }
 }
 
@@ -50,21 +50,9 @@ macro_rules! tuples {
                 FabricModule::parameters(self.$zero)$(.and(FabricModule::parameters(self.$place)))+
             }
 
-            fn gradients(&self, all: &mut Gradients) -> GradientsParams {
-                let mut gradients = self.$zero.gradients(all);
-                $(
-                    // Burn joins no two sets of gradients: they are moved one by one.
-                    let mut more = self.$place.gradients(all);
-                    for member in &FabricModule::parameters(self.$place).members {
-                        for parameter in member.parameters.iter() {
-                            let (id, rank) = (parameter.id, parameter.rank());
-                            if let Some(gradient) = take(&mut more, id, rank) {
-                                put(&mut gradients, id, rank, gradient);
-                            }
-                        }
-                    }
-                )+
-                gradients
+            fn look(&self, pass: &mut dyn Pass) {
+                (&self.$zero).look(pass);
+                $((&self.$place).look(pass);)+
             }
         }
     )+};
@@ -76,22 +64,67 @@ tuples! {
     (A 0, B 1, C 2, D 3)
 }
 
-/// All gradients of a loss.
-pub(crate) fn track<const D: usize>(loss: &Tensor<D>) -> Result<Gradients, FabricError> {
+/// The gradients of the parameters of `modules`.
+pub(crate) fn backward<const D: usize>(
+    loss: Tensor<D>,
+    modules: impl BackwardTarget,
+) -> Result<GradientsParams, FabricError> {
+    let selected = modules.parameters().selected()?;
+    let mut extract = Extract {
+        all: differentiate(&loss)?,
+        extracted: GradientsParams::new(),
+    };
+    // It holds the last of the graph.
+    drop(loss);
+    modules.look(&mut extract);
+    if extract.extracted.is_empty() {
+        return Err(no_gradients(&selected));
+    }
+    Ok(extract.extracted)
+}
+
+fn differentiate<const D: usize>(loss: &Tensor<D>) -> Result<Gradients, FabricError> {
     // Burn panics over a loss that nothing tracked went into.
     if !loss.is_tracked() {
         return Err(FabricError::UntrackedLoss);
     }
-    Ok(loss.backward())
+    // And over one whose graph an earlier backward walked; it says so before it takes anything
+    // apart, so what is left is whole. Every other panic is somebody else's.
+    catch_unwind(AssertUnwindSafe(|| loss.backward())).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        match text.filter(|text| text.contains("graph tape has already been consumed")) {
+            Some(text) => FabricError::Backward {
+                message: text.to_owned(),
+            },
+            None => resume_unwind(panic),
+        }
+    })
 }
 
-/// The gradients, unless there are none.
-pub(crate) fn check_gradients(
-    gradients: GradientsParams,
-    parameters: &[Selected<'_>],
-) -> Result<GradientsParams, FabricError> {
-    if gradients.is_empty() {
-        return Err(no_gradients(parameters));
+/// Takes the gradients of parameters out of all there are. Burn's own does not see the parameters in
+/// fields that a module skips.
+struct Extract {
+    all: Gradients,
+    extracted: GradientsParams,
+}
+
+impl Pass for Extract {
+    fn tensor(&mut self, _site: &Site<'_>, slot: &mut dyn Slot) {
+        let is_float = slot.role() == Role::Parameter && slot.kind() == Kind::Float;
+        let Some(id) = slot.id().filter(|_| is_float) else {
+            return;
+        };
+        let rank = slot.shape().rank();
+        if rank > MAX_RANK {
+            return;
+        }
+        with_rank!(rank, D => {
+            let leaf = Tensor::<D>::from_bridge(slot.tensor());
+            // At the later paths of a tie it is gone already.
+            if let Some(gradient) = leaf.grad_remove(&mut self.all) {
+                self.extracted.register(id, gradient);
+            }
+        });
     }
-    Ok(gradients)
 }

@@ -46,8 +46,8 @@ pub enum ModuleChange {
     },
     /// A parameter that an optimizer holds is gone.
     #[error(
-        "`{path}`, which an optimizer updates, is gone or is another parameter (another id or \
-         shape): drop the optimizer first, and set one up over the changed module"
+        "`{path}`, which an optimizer updates, is gone, has another shape, or is tied to a parameter \
+         before it: drop the optimizer first, and set one up over the changed module"
     )]
     Gone {
         /// Its path.
@@ -57,11 +57,8 @@ pub enum ModuleChange {
 
 /// What training would not survive, between the tensors before and after; `held` are the parameters
 /// that optimizers update.
-pub(crate) fn changes<'p>(
-    before: &[Entry],
-    after: &[Entry],
-    held: impl Iterator<Item = &'p Parameter>,
-) -> Vec<ModuleChange> {
+pub(crate) fn changes(before: &[Entry], after: &[Entry], held: &[Parameter]) -> Vec<ModuleChange> {
+    let device = |entry: &Entry| entry.device.clone().without_autodiff();
     let mut changes = Vec::new();
     for now in after {
         let path = || now.path.clone();
@@ -73,18 +70,21 @@ pub(crate) fn changes<'p>(
             });
             continue;
         }
-        let Some(before) = before.iter().find(|before| before.path == now.path) else {
-            continue;
+        let same_path = before.iter().find(|before| before.path == now.path);
+        // What is new has to be where something else is.
+        let at_home = before.iter().any(|before| device(before) == device(now));
+        let was = match same_path {
+            Some(before) => Some(before).filter(|before| device(before) != device(now)),
+            None => before.first().filter(|_| !at_home),
         };
-        let device = |entry: &Entry| entry.device.clone().without_autodiff();
-        if device(before) != device(now) {
+        if let Some(was) = was {
             changes.push(ModuleChange::Device {
                 path: path(),
-                was: format!("{:?}", device(before)),
+                was: format!("{:?}", device(was)),
                 is: format!("{:?}", device(now)),
             });
         }
-        if let (Some(was), Some(is)) = (before.dtype, now.dtype)
+        if let Some((was, is)) = same_path.and_then(|before| before.dtype.zip(now.dtype))
             && was != is
         {
             let (was, is) = (was.name(), is.name());
@@ -92,9 +92,16 @@ pub(crate) fn changes<'p>(
             changes.push(ModuleChange::DType { path, was, is });
         }
     }
-    let gone = held.filter(|one| {
-        let stays = |entry: &Entry| entry.id == Some(one.id) && entry.shape == one.shape;
-        !after.iter().any(stays)
+    // An optimizer follows its parameters by path, and its state has to fit.
+    let gone = held.iter().filter(|one| {
+        let now = after.iter().find(|entry| entry.path == one.path());
+        let is_later_path = |now: &Entry| {
+            let first = after
+                .iter()
+                .find(|entry| entry.id.is_some() && entry.id == now.id);
+            first.is_none_or(|first| first.path != now.path)
+        };
+        now.is_none_or(|now| now.shape != one.shape || is_later_path(now))
     });
     changes.extend(gone.map(|parameter| ModuleChange::Gone {
         path: parameter.path().to_owned(),
@@ -119,7 +126,7 @@ mod tests {
         let mut after = before.clone();
         after[0].device = Device::capture();
         after[1].state = State::Real;
-        let told = changes(&before, &after, std::iter::empty());
+        let told = changes(&before, &after, &[]);
         let moved = |change: &ModuleChange| matches!(change, ModuleChange::Device { path, was, .. } if path == "weight" && was.contains("Flex"));
         assert!(matches!(&told[..], [change] if moved(change)), "{told:?}");
         assert!(told[0].to_string().starts_with("`weight` went from "));

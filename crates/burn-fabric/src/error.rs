@@ -80,14 +80,12 @@ pub enum FabricError {
     },
     /// No parameter would ever be updated.
     #[error(
-        "an optimizer over {module} would update nothing: none of its {} parameters ({}) is \
+        "an optimizer would update nothing: none of the {} parameters it is asked over ({}) is \
          trainable; unfreeze some (`Module::set_require_grad`, before `setup`), or use the module \
          without an optimizer",
         parameters.len(), shorten(parameters)
     )]
     NothingTrainable {
-        /// The module's type.
-        module: &'static str,
         /// Paths of its parameters.
         parameters: Vec<String>,
     },
@@ -193,30 +191,36 @@ pub enum FabricError {
         /// Paths of their parameters.
         parameters: Vec<String>,
     },
-    /// A gradient has another shape than its parameter.
+    /// Gradients have other shapes than their parameters.
     #[error(
-        "the gradient of `{path}` has shape {found}, and the parameter {expected}: register \
-         gradients as the parameter is shaped"
+        "{}",
+        listed("gradients have another shape than their parameter", gradients)
     )]
     GradientShape {
-        /// The parameter's path.
-        path: String,
-        /// Its shape.
-        expected: Shape,
-        /// The gradient's shape.
-        found: Shape,
+        /// Which.
+        gradients: Vec<ShapeMismatch>,
     },
-    /// The learning rate is no number.
+    /// Learning rates are no numbers.
     #[error(
-        "the learning rate of `{path}` is {rate}: a step with it would destroy the parameter; give \
-         a finite number"
+        "a step with these learning rates would destroy the parameters ({}): give finite numbers",
+        shorten(parameters)
     )]
     RateNotFinite {
-        /// The parameter's path.
-        path: String,
-        /// The rate.
-        rate: f64,
+        /// Paths of the parameters, each with its rate.
+        parameters: Vec<String>,
     },
+    /// A loss cannot be differentiated.
+    #[error("the gradients of the loss cannot be computed: {message}")]
+    Backward {
+        /// Burn's own text.
+        message: String,
+    },
+    /// A group of micro-batches was left without its end.
+    #[error(
+        "gradients of an earlier group of micro-batches still wait: its last batch was left out, \
+         or the loop over it ended early; take them with `finish`, and step or drop them"
+    )]
+    GroupUnfinished,
     /// Gradients cannot count that many times.
     #[error(
         "gradients cannot count {weight} times in a mean: give a positive number, such as the \
@@ -226,6 +230,22 @@ pub enum FabricError {
         /// The weight.
         weight: f64,
     },
+}
+
+/// A gradient that does not fit its parameter.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the gradient of `{path}` has {}, and the parameter the shape {expected}: register gradients as \
+     the parameter is shaped",
+    match found { Some(found) => format!("the shape {found}"), None => "another rank".to_owned() }
+)]
+pub struct ShapeMismatch {
+    /// The parameter's path.
+    pub path: String,
+    /// Its shape.
+    pub expected: Shape,
+    /// The gradient's; unknown where even the rank differs.
+    pub found: Option<Shape>,
 }
 
 /// One problem by itself, several as a list.

@@ -1,21 +1,20 @@
 //! The facade.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
-use burn_materialize::{Materialize, Meta, is_meta_device};
+use burn_materialize::{Materialize, Meta};
 
-use crate::accelerator::Accelerator;
-use crate::backward::{BackwardTarget, check_gradients, track};
-use crate::config::{FabricConfig, Layers, MissingGradients, Origin, Settings};
+use crate::backward::{BackwardTarget, backward};
+use crate::builder::FabricBuilder;
+use crate::config::Settings;
 use crate::error::FabricError;
-use crate::gradients::{Accumulation, Clip, Clipped, NonFinite, clip};
+use crate::gradients::{Accumulation, Clip, Clipped, clip};
 use crate::module::FabricModule;
 use crate::optimizer::{FabricOptimizer, OptimizerConfig, OptimizerTarget};
-use crate::parameters::HasParameters;
+use crate::parameters::{HasParameters, Resolved, look_for_parameters};
 use crate::setup::SetUp;
 
 /// Builds modules on the meta device, sets them up on its own, and steps them.
@@ -30,156 +29,19 @@ pub struct Fabric {
     modules: AtomicU64,
 }
 
-/// Configures a [`Fabric`]: from code, from the environment, from a file, in this order of
-/// precedence.
-///
-/// ```
-/// use burn_fabric::prelude::*;
-///
-/// let fabric = Fabric::builder()
-///     .environment([("BURN_FABRIC_SEED", "7"), ("BURN_FABRIC_ACCUMULATE", "4")])
-///     .seed(42)
-///     .build()?;
-/// assert_eq!((fabric.seed(), fabric.settings().accumulate), (42, 4));
-/// println!("{fabric}");
-/// # Ok::<(), FabricError>(())
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct FabricBuilder {
-    file: Option<PathBuf>,
-    config: FabricConfig,
-    environment: Option<Vec<(String, String)>>,
-    code: FabricConfig,
-}
-
-impl FabricBuilder {
-    /// The device to set modules up on; [`Accelerator::Auto`] unless said.
-    pub fn accelerator(mut self, accelerator: Accelerator) -> Self {
-        self.code.accelerator = Some(accelerator);
-        self
-    }
-
-    /// The seed of all initial values; 0 unless said.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.code.seed = Some(seed);
-        self
-    }
-
-    /// How many micro-batches make one step, for [`Fabric::accumulation`]; 1 unless said.
-    pub fn accumulate(mut self, micro_batches: usize) -> Self {
-        self.code.accumulate = Some(micro_batches);
-        self
-    }
-
-    /// How gradients are clipped, for [`Fabric::clip`]; not at all unless said.
-    pub fn clip(mut self, clip: Clip) -> Self {
-        (self.code.clip_norm, self.code.clip_value) = match clip {
-            Clip::Norm(bound) => (Some(bound), None),
-            Clip::Value(bound) => (None, Some(bound)),
-        };
-        self
-    }
-
-    /// What clipping does about a NaN or an infinity; it refuses unless said.
-    pub fn non_finite_gradients(mut self, non_finite: NonFinite) -> Self {
-        self.code.non_finite_gradients = Some(non_finite);
-        self
-    }
-
-    /// What a step does about parameters without a gradient; it reports unless said.
-    pub fn missing_gradients(mut self, missing: MissingGradients) -> Self {
-        self.code.missing_gradients = Some(missing);
-        self
-    }
-
-    /// A file with settings for what neither code nor the environment says, TOML or JSON.
-    pub fn config_file(mut self, path: impl Into<PathBuf>) -> Self {
-        self.file = Some(path.into());
-        self
-    }
-
-    /// Settings read already, from a file of your own, say; they count a little more than those of
-    /// [`config_file`](FabricBuilder::config_file).
-    pub fn config(mut self, config: FabricConfig) -> Self {
-        self.config = config;
-        self
-    }
-
-    /// Variables to read instead of the process's environment, as names and values; none, to leave
-    /// the environment out.
-    pub fn environment<N: Into<String>, V: Into<String>>(
-        mut self,
-        variables: impl IntoIterator<Item = (N, V)>,
-    ) -> Self {
-        let variables = variables.into_iter();
-        let variables = variables.map(|(name, value)| (name.into(), value.into()));
-        self.environment = Some(variables.collect());
-        self
-    }
-
-    /// Resolve the settings and open the device.
-    ///
-    /// # Errors
-    /// [`FabricError::Settings`] with everything that is wrong with them,
-    /// [`FabricError::ConfigFile`] and [`FabricError::ConfigSyntax`] for the file,
-    /// [`FabricError::MetaAccelerator`] for a device that computes nothing.
-    pub fn build(self) -> Result<Fabric, FabricError> {
-        let mut settings = self.layers()?.resolve()?;
-        let device = settings.accelerator.device();
-        if is_meta_device(&device) {
-            return Err(FabricError::MetaAccelerator {
-                device: format!("{device:?}"),
-            });
-        }
-        if matches!(settings.accelerator, Accelerator::Auto) {
-            let reason = "auto: the only kind of device compiled in";
-            settings.explain("accelerator", "flex", reason);
-        }
-        Ok(Fabric {
-            device: device.autodiff(),
-            settings,
-            modules: AtomicU64::new(0),
-        })
-    }
-
-    /// Read every layer; what is wrong in one is told with what is wrong in the others.
-    fn layers(self) -> Result<Layers, FabricError> {
-        let mut layers = Layers::default();
-        let mut problems = Vec::new();
-        let mut add = |origin, config: Result<FabricConfig, FabricError>| {
-            match config {
-                Ok(config) => layers.0.push((origin, config)),
-                Err(FabricError::Settings { problems: found }) => problems.extend(found),
-                Err(error) => return Err(error),
-            }
-            Ok(())
-        };
-        if let Some(path) = self.file {
-            let config = FabricConfig::from_file(&path);
-            add(Origin::File(path), config)?;
-        }
-        add(Origin::Config, Ok(self.config))?;
-        let environment = match self.environment {
-            Some(variables) => FabricConfig::from_variables(variables),
-            None => FabricConfig::from_env(),
-        };
-        add(Origin::Environment, environment)?;
-        add(Origin::Code, Ok(self.code))?;
-        if problems.is_empty() {
-            return Ok(layers);
-        }
-        // What could be read may be out of range as well.
-        if let Err(FabricError::Settings { problems: found }) = layers.resolve() {
-            problems.extend(found);
-        }
-        Err(FabricError::Settings { problems })
-    }
-}
-
 impl Fabric {
     /// Start configuring.
     pub fn builder() -> FabricBuilder {
         FabricBuilder::default()
+    }
+
+    /// `device` without autodiff.
+    pub(crate) fn new(device: Device, settings: Settings) -> Self {
+        Self {
+            device: device.autodiff(),
+            settings,
+            modules: AtomicU64::new(0),
+        }
     }
 
     /// The device for training batches, autodiff on.
@@ -197,24 +59,20 @@ impl Fabric {
         &self.settings
     }
 
-    /// The seed of all initial values.
-    pub fn seed(&self) -> u64 {
-        self.settings.seed
-    }
-
     /// The seed of the next module. The first gets the Fabric's own; each later one another, so
     /// that two modules of one shape start apart.
     fn next_seed(&self) -> u64 {
         // Odd, so that the first 2^64 modules all differ: 2^64 divided by the golden ratio.
         const STRIDE: u64 = 0x9E37_79B9_7F4A_7C15;
         let module = self.modules.fetch_add(1, Ordering::Relaxed);
-        self.seed().wrapping_add(module.wrapping_mul(STRIDE))
+        self.settings.seed.wrapping_add(module.wrapping_mul(STRIDE))
     }
 
     /// Build a module for nothing, with the default dtypes of this Fabric's device.
     ///
     /// The n-th module of a Fabric draws from a seed of its own, which follows from the Fabric's
-    /// and n.
+    /// and n. What counts is each call of this, and each [`setup`](Fabric::setup) of a plain module;
+    /// the set-up of a `Meta` has been counted here.
     ///
     /// # Errors
     /// [`FabricError::Materialize`] when the constructor cannot be recorded.
@@ -233,11 +91,13 @@ impl Fabric {
     /// [`FabricError::Materialize`] with all problems, before anything is allocated. Give a
     /// reference to keep the `Meta` then.
     pub fn setup<S: SetUp>(&self, module: S) -> Result<FabricModule<S::Module>, FabricError> {
-        let realized = module.set_up(&self.inference_device(), self.next_seed())?;
+        let seed = if S::DRAWS { self.next_seed() } else { 0 };
+        let realized = module.set_up(&self.inference_device(), seed)?;
         Ok(FabricModule::new(realized))
     }
 
-    /// Set a module up together with an optimizer over all of it.
+    /// Set a module up together with an optimizer over all of it. The optimizer's configuration is
+    /// checked before anything is allocated.
     ///
     /// ```
     /// use burn::nn::LinearConfig;
@@ -258,8 +118,11 @@ impl Fabric {
         module: S,
         config: impl OptimizerConfig,
     ) -> Result<(FabricModule<S::Module>, FabricOptimizer), FabricError> {
+        let groups = config.into_groups();
+        let parameters = look_for_parameters(|pass| module.look(pass));
+        groups.assign(&Resolved::of_one(parameters))?;
         let module = self.setup(module)?;
-        let optimizer = self.setup_optimizer(&module, config)?;
+        let optimizer = self.setup_optimizer(&module, groups)?;
         Ok((module, optimizer))
     }
 
@@ -285,6 +148,7 @@ impl Fabric {
     /// # Errors
     /// [`FabricError::UntrackedLoss`] for a loss that no parameter went into,
     /// [`FabricError::NoGradients`] for one that none of this module's did,
+    /// [`FabricError::Backward`] for one whose graph an earlier backward walked,
     /// [`FabricError::Poisoned`].
     pub fn backward<M: Materialize, const D: usize>(
         &self,
@@ -303,15 +167,11 @@ impl Fabric {
         loss: Tensor<D>,
         modules: impl BackwardTarget,
     ) -> Result<GradientsParams, FabricError> {
-        let parameters = modules.parameters();
-        let selected = parameters.selected()?;
-        let mut gradients = track(&loss)?;
-        drop(loss);
-        let gradients = modules.gradients(&mut gradients);
-        check_gradients(gradients, &selected)
+        backward(loss, modules)
     }
 
-    /// Gradients summed over groups of `micro_batches` batches, for one step a group.
+    /// Gradients summed over groups of `micro_batches` batches, for one step a group; as many as
+    /// the settings say with `fabric.settings().accumulate`.
     ///
     /// # Errors
     /// [`FabricError::Settings`] for none.
@@ -319,16 +179,12 @@ impl Fabric {
         Accumulation::new(micro_batches)
     }
 
-    /// The same for as many as the settings say.
-    pub fn accumulation(&self) -> Accumulation {
-        Accumulation::of(self.settings.accumulate)
-    }
-
     /// Clip `gradients` of the parameters of a module, between `backward` and `step`, and return
     /// their global norm. A NaN or an infinity is refused, or the step skipped, as the settings say.
     ///
     /// The norm is summed in chunks of a fixed size, in one order: the same gradients give the same
-    /// bits. A tie counts once. Without a clip, gradients are only measured and checked.
+    /// bits. A tie counts once. Without a clip, gradients are only measured and checked; as the
+    /// settings say with `fabric.settings().clip`.
     ///
     /// ```
     /// use burn::nn::LinearConfig;
@@ -351,7 +207,7 @@ impl Fabric {
     ///
     /// # Errors
     /// [`FabricError::NonFiniteGradients`] with the parameters' paths,
-    /// [`FabricError::NoGradients`], [`FabricError::Settings`] for a bound that is not above 0; the
+    /// [`FabricError::NoGradients`], [`FabricError::GradientShape`], [`FabricError::Settings`] for a bound that is not above 0; the
     /// gradients are as they were.
     pub fn clip_gradients<P: HasParameters>(
         &self,
@@ -361,15 +217,9 @@ impl Fabric {
     ) -> Result<Clipped, FabricError> {
         let clip_to = clip_to.into();
         clip_to.map_or(Ok(()), Clip::check)?;
-        let parameters = of.parameters();
+        let selected = of.parameters().selected()?;
         let non_finite = self.settings.non_finite_gradients;
-        clip(&parameters.selected()?, gradients, clip_to, non_finite)
-    }
-
-    /// How the settings say that gradients are clipped, for
-    /// [`clip_gradients`](Fabric::clip_gradients).
-    pub fn clip(&self) -> Option<Clip> {
-        self.settings.clip
+        clip(&selected, gradients, clip_to, non_finite)
     }
 
     /// Run `evaluation` with a copy of the module for inference (no autodiff, training flags off)

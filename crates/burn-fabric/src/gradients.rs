@@ -7,12 +7,14 @@ pub use accumulate::{Accumulation, MicroBatch, MicroBatches};
 pub(crate) use clip::clip;
 pub use clip::{Clip, Clipped, NonFinite};
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use burn::module::ParamId;
 use burn::optim::GradientsParams;
 use burn::tensor::kind::BridgeTensor;
 use burn::tensor::{Shape, Tensor};
 
-use crate::error::FabricError;
+use crate::error::{FabricError, ShapeMismatch};
 use crate::parameters::Selected;
 
 /// The highest rank Burn's optimizers know.
@@ -32,9 +34,45 @@ macro_rules! with_rank {
 }
 pub(crate) use with_rank;
 
-pub(crate) fn shape(gradients: &GradientsParams, id: ParamId, rank: usize) -> Option<Shape> {
-    with_rank!(rank, D => gradients.get::<D>(id).map(|gradient| gradient.shape()))
+/// Check that gradients are shaped as their parameters; the paths of the parameters without one.
+///
+/// # Errors
+/// [`FabricError::GradientShape`] with all that are not.
+pub(crate) fn check_shapes<'p, F: Fn() -> String>(
+    gradients: &GradientsParams,
+    parameters: impl Iterator<Item = (ParamId, &'p Shape, F)>,
+) -> Result<Vec<String>, FabricError> {
+    let (mut without, mut unfit) = (Vec::new(), Vec::new());
+    for (id, shape, path) in parameters {
+        match found_shape(gradients, id, shape.rank()) {
+            Ok(Some(found)) if found == *shape => {}
+            Ok(None) => without.push(path()),
+            other => unfit.push(ShapeMismatch {
+                path: path(),
+                expected: shape.clone(),
+                found: other.ok().flatten(),
+            }),
+        }
+    }
+    if unfit.is_empty() {
+        Ok(without)
+    } else {
+        Err(FabricError::GradientShape { gradients: unfit })
+    }
 }
+
+/// The shape of a gradient of that rank; an error where it has another rank, which Burn tells by
+/// panicking.
+fn found_shape(
+    gradients: &GradientsParams,
+    id: ParamId,
+    rank: usize,
+) -> Result<Option<Shape>, OtherRank> {
+    let shape = || with_rank!(rank, D => gradients.get::<D>(id).map(|gradient| gradient.shape()));
+    catch_unwind(AssertUnwindSafe(shape)).map_err(|_| OtherRank)
+}
+
+struct OtherRank;
 
 pub(crate) fn take(
     gradients: &mut GradientsParams,
@@ -44,17 +82,8 @@ pub(crate) fn take(
     with_rank!(rank, D => gradients.remove::<D>(id).map(Tensor::into_bridge))
 }
 
-pub(crate) fn put(
-    gradients: &mut GradientsParams,
-    id: ParamId,
-    rank: usize,
-    gradient: BridgeTensor,
-) {
-    with_rank!(rank, D => gradients.register(id, Tensor::<D>::from_bridge(gradient)));
-}
-
 /// None of them has a gradient.
-pub(crate) fn no_gradients(parameters: &[Selected<'_>]) -> FabricError {
+pub(crate) fn no_gradients(parameters: &[Selected]) -> FabricError {
     let trainable = parameters.iter().filter(|parameter| parameter.trainable);
     FabricError::NoGradients {
         parameters: trainable.map(Selected::full_path).collect(),

@@ -45,8 +45,8 @@
 
 mod accelerator;
 mod backward;
+mod builder;
 mod change;
-mod claims;
 mod config;
 mod ema;
 mod error;
@@ -56,21 +56,23 @@ mod module;
 mod optimizer;
 mod parameters;
 mod pattern;
+mod registry;
 mod setup;
 
 pub use accelerator::{Accelerator, UnknownAccelerator};
 pub use backward::BackwardTarget;
+pub use builder::FabricBuilder;
 pub use burn_materialize;
 pub use change::ModuleChange;
 pub use config::{FabricConfig, MissingGradients, Origin, SettingProblem, Settings};
 pub use ema::MovingAverage;
-pub use error::FabricError;
-pub use fabric::{Fabric, FabricBuilder};
+pub use error::{FabricError, ShapeMismatch};
+pub use fabric::Fabric;
 pub use gradients::{Accumulation, Clip, Clipped, MicroBatch, MicroBatches, NonFinite};
 pub use module::FabricModule;
 pub use optimizer::{
     Custom, FabricOptimizer, OptimizerConfig, OptimizerTarget, ParameterGroup, ParameterGroups,
-    StepReport, StepTarget,
+    SingleOptimizer, StepReport, StepTarget,
 };
 pub use parameters::{HasParameters, Parameters};
 pub use pattern::PatternProblem;

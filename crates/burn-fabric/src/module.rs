@@ -2,16 +2,16 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use burn_materialize::{
-    Entry, Materialize, RealizeReport, Realized, Recipes, Summary, inventory, retie, valid,
+    Entry, Materialize, RealizeReport, Realized, Recipes, Summary, detached, inventory, retie,
+    valid,
 };
 
 use crate::change::changes;
-use crate::claims::Claims;
 use crate::error::FabricError;
-use crate::parameters::{Member, Parameter, Parameters, parameters};
+use crate::parameters::{Parameters, parameters};
+use crate::registry::Registered;
 
 /// A module that [`Fabric::setup`](crate::Fabric::setup) returned: real, trainable, ties kept.
 ///
@@ -22,46 +22,39 @@ use crate::parameters::{Member, Parameter, Parameters, parameters};
 pub struct FabricModule<M> {
     /// Empty only while a step runs, and after one panicked.
     module: Option<M>,
-    identity: u64,
-    parameters: Arc<[Parameter]>,
-    claims: Arc<Claims>,
+    registered: Arc<Registered>,
     recipes: Recipes,
     report: RealizeReport,
 }
 
 impl<M> FabricModule<M> {
-    pub(crate) fn identity(&self) -> u64 {
-        self.identity
-    }
-
-    pub(crate) fn is_poisoned(&self) -> bool {
-        self.module.is_none()
+    pub(crate) fn registered(&self) -> &Arc<Registered> {
+        &self.registered
     }
 
     /// Take the module out of its place, for a step without a clone. Where it is never put back,
     /// whoever comes next is told so.
     pub(crate) fn take(&mut self) -> Option<M> {
+        self.registered.set_taken(true);
         self.module.take()
     }
 
     pub(crate) fn put(&mut self, module: M) {
         self.module = Some(module);
+        self.registered.set_taken(false);
     }
 }
 
 impl<M: Materialize> FabricModule<M> {
     pub(crate) fn new(realized: Realized<M>) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
         let Realized {
             module,
             recipes,
             report,
         } = realized;
         Self {
-            parameters: parameters(&module).into(),
+            registered: Registered::new(parameters(&module)),
             module: Some(module),
-            identity: NEXT.fetch_add(1, Ordering::Relaxed),
-            claims: Arc::default(),
             recipes,
             report,
         }
@@ -94,21 +87,14 @@ impl<M: Materialize> FabricModule<M> {
 
     /// Its parameters, to select some, or to join them with another module's.
     pub fn parameters(&self) -> Parameters {
-        Parameters {
-            members: vec![Member {
-                module: self.identity,
-                name: std::any::type_name::<M>(),
-                poisoned: self.is_poisoned(),
-                parameters: self.parameters.clone(),
-                claims: self.claims.clone(),
-                patterns: None,
-            }],
-        }
+        Parameters::of(&self.registered)
     }
 
     /// Replace the module by a function of it: freeze, load a Burn record, attach an adapter.
     ///
-    /// Ties that came apart are put together again, and autodiff is turned on for what is new.
+    /// Ties that came apart are put together again, and autodiff is turned on for what is new. An
+    /// optimizer follows its parameters by path; what is new is updated by none until one is set up
+    /// over it.
     ///
     /// ```
     /// use burn::module::Module;
@@ -129,15 +115,15 @@ impl<M: Materialize> FabricModule<M> {
     /// in `change`.
     pub fn map(&mut self, change: impl FnOnce(M) -> M) -> Result<(), FabricError> {
         let module = self.module()?;
-        let changed = change(module.clone());
-        let held = |parameter: &Parameter| self.claims.holds(parameter.id);
-        let held = self.parameters.iter().filter(|one| held(one));
-        let changes = changes(&inventory(module), &inventory(&changed), held);
+        let changed = change(detached(module));
+        let held = self.registered.held();
+        let changes = changes(&inventory(module), &inventory(&changed), &held);
         if !changes.is_empty() {
             return Err(FabricError::Changed { changes });
         }
         let changed = retie(changed)?;
-        self.parameters = parameters(&changed).into();
+        self.registered.replace_parameters(parameters(&changed));
+        self.recipes.forget_missing(&changed);
         self.module = Some(changed);
         Ok(())
     }

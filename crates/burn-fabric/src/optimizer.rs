@@ -8,7 +8,7 @@ mod groups;
 mod step;
 mod target;
 
-pub use config::{Custom, OptimizerConfig};
+pub use config::{Custom, OptimizerConfig, SingleOptimizer};
 pub use groups::{ParameterGroup, ParameterGroups};
 pub use step::{StepReport, StepTarget};
 pub use target::OptimizerTarget;
@@ -23,11 +23,10 @@ use burn::optim::{DynState, GradientsParams};
 use burn::tensor::Shape;
 use burn_materialize::Materialize;
 
-use crate::claims::Claim;
 use crate::config::MissingGradients;
 use crate::error::FabricError;
 use crate::module::FabricModule;
-use crate::parameters::Selected;
+use crate::registry::Claim;
 use groups::BuiltGroup;
 
 /// An optimizer over parameters of one or several modules that were set up.
@@ -38,22 +37,24 @@ pub struct FabricOptimizer {
     groups: Vec<BuiltGroup>,
     /// The parameters it updates, in the order of their modules.
     tracked: Vec<Tracked>,
-    /// Where each is in `tracked`.
+    /// Where each is in `tracked`, by its present id.
     index: HashMap<ParamId, usize>,
-    /// The modules it was made for.
-    modules: Vec<u64>,
     missing: MissingGradients,
-    _claims: Vec<Claim>,
+    /// Its hold on the parameters of each module, and which state of the module `tracked` knows.
+    claims: Vec<(Claim, u64)>,
 }
 
 /// A parameter and what its optimizer remembers of it.
 struct Tracked {
+    /// The number of its module.
+    module: usize,
+    /// Its first path there, by which it is followed.
     path: String,
+    /// The same with the module's number where there are several.
+    full_path: String,
     id: ParamId,
     shape: Shape,
     group: usize,
-    /// Whether it stands at several paths.
-    tied: bool,
     state: Option<DynState>,
 }
 
@@ -74,55 +75,65 @@ impl FabricOptimizer {
         missing: MissingGradients,
     ) -> Result<Self, FabricError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let parameters = target.optimizable()?;
-        let selected = parameters.selected()?;
-        if !selected.iter().any(|parameter| parameter.trainable) {
-            let name = parameters
-                .members
-                .first()
-                .map_or("nothing", |member| member.name);
-            return Err(FabricError::NothingTrainable {
-                module: name,
-                parameters: selected.iter().map(Selected::full_path).collect(),
-            });
-        }
+        let selected = target.optimizable()?.selected()?;
         let assignment = config.into_groups().assign(&selected)?;
         let trainable = selected.iter().zip(&assignment.group_of);
         let trainable = trainable.filter(|(parameter, _)| parameter.trainable);
         let tracked: Vec<Tracked> = trainable
             .map(|(parameter, group)| Tracked {
-                path: parameter.full_path(),
+                module: parameter.module,
+                path: parameter.path().to_owned(),
+                full_path: parameter.full_path(),
                 id: parameter.id,
                 shape: parameter.shape.clone(),
                 group: *group,
-                tied: parameter.paths.len() > 1,
                 state: None,
             })
             .collect();
 
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let ids: Vec<ParamId> = tracked.iter().map(|parameter| parameter.id).collect();
         let mut claims = Vec::new();
-        for member in &parameters.members {
-            let own = member.parameters.iter().map(|parameter| parameter.id);
-            let own: Vec<ParamId> = own.filter(|id| ids.contains(id)).collect();
-            let claim = Claim::new(&member.claims, number, &own).map_err(|taken| {
-                let taken = tracked.iter().filter(|one| taken.contains(&one.id));
+        for (place, module) in selected.modules.iter().enumerate() {
+            let own = tracked.iter().filter(|one| one.module == place);
+            let paths: Vec<&str> = own.map(|one| one.path.as_str()).collect();
+            let claim = Claim::new(module, number, &paths).map_err(|taken| {
+                let is_taken = |one: &&Tracked| one.module == place && taken.contains(&one.path);
+                let taken = tracked.iter().filter(is_taken);
                 FabricError::Overlap {
-                    parameters: taken.map(|one| one.path.clone()).collect(),
+                    parameters: taken.map(|one| one.full_path.clone()).collect(),
                 }
             })?;
-            claims.push(claim);
+            claims.push((claim, module.changes()));
         }
-        let modules = parameters.members.iter().map(|member| member.module);
         Ok(Self {
             groups: assignment.groups,
-            index: ids.into_iter().zip(0..).collect(),
+            index: index(&tracked),
             tracked,
-            modules: modules.collect(),
             missing,
-            _claims: claims,
+            claims,
         })
+    }
+
+    /// Follow the parameters by path, where a function of a module has put others in their places.
+    fn follow(&mut self) {
+        for (place, (claim, known)) in self.claims.iter_mut().enumerate() {
+            let changes = claim.module().changes();
+            if *known == changes {
+                continue;
+            }
+            *known = changes;
+            let parameters = claim.module().parameters();
+            for one in self.tracked.iter_mut().filter(|one| one.module == place) {
+                // `FabricModule::map` lets no held path go.
+                if let Some(now) = parameters.iter().find(|now| now.path() == one.path) {
+                    one.id = now.id;
+                }
+            }
+            self.index.clear();
+        }
+        if self.index.is_empty() {
+            self.index = index(&self.tracked);
+        }
     }
 
     /// What to do in a step for which some of the parameters have no gradient.
@@ -134,14 +145,14 @@ impl FabricOptimizer {
     /// Paths of the parameters it updates, a tie by its first. With several modules a path starts
     /// with the module's number.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
-        self.tracked.iter().map(|parameter| parameter.path.as_str())
+        self.tracked.iter().map(|one| one.full_path.as_str())
     }
 
     /// Forget what was remembered of the parameters whose path `select` accepts, as if they had
     /// never been stepped: after `reset_parameters`, say.
     pub fn reset_state(&mut self, select: impl Fn(&str) -> bool) {
         for parameter in &mut self.tracked {
-            if select(&parameter.path) {
+            if select(&parameter.full_path) {
                 parameter.state = None;
             }
         }
@@ -188,4 +199,8 @@ impl FabricOptimizer {
     ) -> Result<StepReport, FabricError> {
         self.step_joint(rate, module, gradients)
     }
+}
+
+fn index(tracked: &[Tracked]) -> HashMap<ParamId, usize> {
+    tracked.iter().map(|one| one.id).zip(0..).collect()
 }

@@ -8,10 +8,11 @@ use burn::tensor::Shape;
 use burn::tensor::kind::Kind;
 use burn_materialize::{Materialize, Pass, Role, Site, Slot, traverse};
 
-use crate::claims::Claims;
 use crate::error::FabricError;
+use crate::gradients::MAX_RANK;
 use crate::module::FabricModule;
 use crate::pattern::{Pattern, PatternProblem, compile, nearest};
+use crate::registry::Registered;
 
 /// One parameter, at all its paths.
 #[derive(Clone, Debug)]
@@ -28,18 +29,20 @@ impl Parameter {
         &self.paths[0]
     }
 
-    /// Whether a pattern matches one of its paths.
-    pub(crate) fn matches(&self, pattern: &Pattern) -> bool {
-        self.paths.iter().any(|path| pattern.matches(path))
-    }
-
     pub(crate) fn rank(&self) -> usize {
         self.shape.rank()
     }
 }
 
-/// The float parameters of a real module, a tie once.
+/// The float parameters of a module, a tie once.
 pub(crate) fn parameters<M: Materialize>(module: &M) -> Vec<Parameter> {
+    look_for_parameters(|pass| {
+        traverse(module.clone(), pass);
+    })
+}
+
+/// The same through whatever runs a pass.
+pub(crate) fn look_for_parameters(look: impl FnOnce(&mut dyn Pass)) -> Vec<Parameter> {
     #[derive(Default)]
     struct Collect {
         parameters: Vec<Parameter>,
@@ -60,12 +63,13 @@ pub(crate) fn parameters<M: Materialize>(module: &M) -> Vec<Parameter> {
                 id,
                 paths: vec![path],
                 shape: slot.shape(),
-                trainable: slot.is_trainable() == Some(true),
+                // What is lazy shows it only later.
+                trainable: slot.is_trainable().unwrap_or(true),
             });
         }
     }
     let mut collect = Collect::default();
-    traverse(module.clone(), &mut collect);
+    look(&mut collect);
     collect.parameters
 }
 
@@ -92,43 +96,157 @@ pub(crate) fn parameters<M: Materialize>(module: &M) -> Vec<Parameter> {
 /// # Ok::<(), FabricError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Parameters {
-    pub(crate) members: Vec<Member>,
-}
+pub struct Parameters(Selection);
 
-/// Parameters of one module.
 #[derive(Clone, Debug)]
-pub(crate) struct Member {
-    /// The module's identity.
-    pub(crate) module: u64,
-    pub(crate) name: &'static str,
-    pub(crate) poisoned: bool,
-    pub(crate) parameters: Arc<[Parameter]>,
-    pub(crate) claims: Arc<Claims>,
-    /// Which of them; all where nothing is said.
-    pub(crate) patterns: Option<Vec<String>>,
+enum Selection {
+    All(Arc<Registered>),
+    Only(Box<Selection>, Vec<String>),
+    And(Box<Selection>, Box<Selection>),
 }
 
 impl Parameters {
+    pub(crate) fn of(module: &Arc<Registered>) -> Self {
+        Self(Selection::All(module.clone()))
+    }
+
     /// Only those whose path one of `patterns` matches, of those selected so far.
     ///
     /// A pattern is names joined by dots: `*` stands for characters within one name, `**` for any
     /// number of names, and a pattern that matches a module stands for all parameters in it:
     /// `encoder`, `layers.*.norm`, `**.bias`. Each has to match something; whoever takes the
     /// parameters checks that.
-    pub fn only<P: Into<String>>(mut self, patterns: impl IntoIterator<Item = P>) -> Self {
-        let patterns: Vec<String> = patterns.into_iter().map(Into::into).collect();
-        for member in &mut self.members {
-            member.patterns = Some(patterns.clone());
-        }
-        self
+    pub fn only<P: Into<String>>(self, patterns: impl IntoIterator<Item = P>) -> Self {
+        let patterns = patterns.into_iter().map(Into::into).collect();
+        Self(Selection::Only(Box::new(self.0), patterns))
     }
 
-    /// These and those of another module. Paths then start with the module's number, `0.` for the
-    /// first.
-    pub fn and(mut self, other: Self) -> Self {
-        self.members.extend(other.members);
-        self
+    /// These and those of another module, or others of the same one. With several modules a path
+    /// starts with the module's number, `0.` for the first.
+    pub fn and(self, other: Self) -> Self {
+        Self(Selection::And(Box::new(self.0), Box::new(other.0)))
+    }
+
+    /// The selected parameters, and the modules they are of.
+    ///
+    /// # Errors
+    /// [`FabricError::Poisoned`], [`FabricError::Patterns`] for a pattern that matches nothing,
+    /// [`FabricError::SharedId`], [`FabricError::Rank`].
+    pub(crate) fn selected(&self) -> Result<Resolved, FabricError> {
+        let mut problems = Vec::new();
+        let resolved = self.0.resolve(&mut problems)?;
+        if !problems.is_empty() {
+            return Err(FabricError::Patterns { problems });
+        }
+        if resolved.modules.len() > 1 {
+            refuse_shared(&resolved.parameters)?;
+        }
+        let too_high = resolved
+            .iter()
+            .filter(|one| one.trainable && one.rank() > MAX_RANK);
+        let too_high: Vec<String> = too_high.map(Selected::with_shape).collect();
+        if !too_high.is_empty() {
+            return Err(FabricError::Rank {
+                optimizer: "Burn",
+                parameters: too_high,
+            });
+        }
+        Ok(resolved)
+    }
+}
+
+/// Parameters that were selected.
+#[derive(Debug)]
+pub(crate) struct Resolved {
+    pub(crate) modules: Vec<Arc<Registered>>,
+    parameters: Vec<Selected>,
+}
+
+impl std::ops::Deref for Resolved {
+    type Target = [Selected];
+
+    fn deref(&self) -> &[Selected] {
+        &self.parameters
+    }
+}
+
+impl Resolved {
+    /// Parameters of a module that is not set up yet.
+    pub(crate) fn of_one(parameters: Vec<Parameter>) -> Self {
+        let parameters: Arc<[Parameter]> = parameters.into();
+        Self {
+            modules: Vec::new(),
+            parameters: select(&parameters),
+        }
+    }
+}
+
+fn select(parameters: &Arc<[Parameter]>) -> Vec<Selected> {
+    let places = 0..parameters.len();
+    let selected = places.map(|place| Selected {
+        of: parameters.clone(),
+        place,
+        module: 0,
+        several: false,
+    });
+    selected.collect()
+}
+
+impl Selection {
+    fn resolve(&self, problems: &mut Vec<PatternProblem>) -> Result<Resolved, FabricError> {
+        match self {
+            Self::All(module) if module.is_poisoned() => Err(FabricError::Poisoned),
+            Self::All(module) => Ok(Resolved {
+                modules: vec![module.clone()],
+                parameters: select(&module.parameters()),
+            }),
+            Self::Only(of, patterns) => {
+                let mut resolved = of.resolve(problems)?;
+                let known: Vec<String> = resolved.iter().map(Selected::full_path).collect();
+                let patterns = compile(patterns, problems);
+                for pattern in &patterns {
+                    if !resolved.iter().any(|one| one.matches(pattern)) {
+                        problems.push(PatternProblem::MatchesNothing {
+                            pattern: pattern.text().to_owned(),
+                            examples: nearest(pattern.text(), known.iter().map(String::as_str)),
+                        });
+                    }
+                }
+                let matches = |one: &Selected| patterns.iter().any(|pattern| one.matches(pattern));
+                resolved.parameters.retain(matches);
+                Ok(resolved)
+            }
+            Self::And(first, second) => {
+                let (mut all, more) = (first.resolve(problems)?, second.resolve(problems)?);
+                // The places of the second's modules among all.
+                let mut places = Vec::new();
+                for module in more.modules {
+                    let is_it = |one: &Arc<Registered>| one.identity == module.identity;
+                    let place = all
+                        .modules
+                        .iter()
+                        .position(is_it)
+                        .unwrap_or(all.modules.len());
+                    if place == all.modules.len() {
+                        all.modules.push(module);
+                    }
+                    places.push(place);
+                }
+                for mut one in more.parameters {
+                    one.module = places[one.module];
+                    let is_it =
+                        |other: &Selected| (other.module, other.place) == (one.module, one.place);
+                    if !all.parameters.iter().any(is_it) {
+                        all.parameters.push(one);
+                    }
+                }
+                let several = all.modules.len() > 1;
+                for one in &mut all.parameters {
+                    one.several = several;
+                }
+                Ok(all)
+            }
+        }
     }
 }
 
@@ -158,93 +276,58 @@ mod sealed {
 }
 
 /// One selected parameter.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Selected<'p> {
-    parameter: &'p Parameter,
-    /// The number of its module, where there are several.
-    member: Option<usize>,
+#[derive(Clone, Debug)]
+pub(crate) struct Selected {
+    of: Arc<[Parameter]>,
+    place: usize,
+    /// The number of its module, and whether there are several.
+    pub(crate) module: usize,
+    several: bool,
 }
 
-impl std::ops::Deref for Selected<'_> {
+impl std::ops::Deref for Selected {
     type Target = Parameter;
 
     fn deref(&self) -> &Parameter {
-        self.parameter
+        &self.of[self.place]
     }
 }
 
-impl Selected<'_> {
+impl Selected {
     /// Its first path, with the number of its module where there are several.
     pub(crate) fn full_path(&self) -> String {
-        full_path(self.member, self.parameter.path())
+        self.full(self.path())
     }
 
-    /// All its paths.
-    pub(crate) fn full_paths(&self) -> Vec<String> {
-        let paths = self.parameter.paths.iter();
-        paths.map(|path| full_path(self.member, path)).collect()
+    /// The same with its shape.
+    pub(crate) fn with_shape(&self) -> String {
+        format!("{} {}", self.full_path(), self.shape)
     }
-}
 
-fn full_path(member: Option<usize>, path: &str) -> String {
-    match member {
-        Some(member) => format!("{member}.{path}"),
-        None => path.to_owned(),
+    /// Whether a pattern matches one of its paths.
+    pub(crate) fn matches(&self, pattern: &Pattern) -> bool {
+        self.paths.iter().any(|path| match self.several {
+            true => pattern.matches(&self.full(path)),
+            false => pattern.matches(path),
+        })
     }
-}
 
-impl Parameters {
-    /// The selected parameters.
-    ///
-    /// # Errors
-    /// [`FabricError::Poisoned`], [`FabricError::Patterns`] for a pattern that matches nothing,
-    /// [`FabricError::SharedId`].
-    pub(crate) fn selected(&self) -> Result<Vec<Selected<'_>>, FabricError> {
-        let several = self.members.len() > 1;
-        let mut all = Vec::new();
-        let mut problems = Vec::new();
-        for (number, member) in self.members.iter().enumerate() {
-            if member.poisoned {
-                return Err(FabricError::Poisoned);
-            }
-            let of_member = member.parameters.iter().map(|parameter| Selected {
-                parameter,
-                member: several.then_some(number),
-            });
-            let Some(patterns) = &member.patterns else {
-                all.extend(of_member);
-                continue;
-            };
-            let patterns = compile(patterns, &mut problems);
-            for pattern in &patterns {
-                if !member.parameters.iter().any(|one| one.matches(pattern)) {
-                    let paths = member.parameters.iter().map(Parameter::path);
-                    problems.push(PatternProblem::MatchesNothing {
-                        pattern: pattern.text().to_owned(),
-                        examples: nearest(pattern.text(), paths),
-                    });
-                }
-            }
-            all.extend(of_member.filter(|one| patterns.iter().any(|pattern| one.matches(pattern))));
+    fn full(&self, path: &str) -> String {
+        match self.several {
+            true => format!("{}.{path}", self.module),
+            false => path.to_owned(),
         }
-        if !problems.is_empty() {
-            return Err(FabricError::Patterns { problems });
-        }
-        if several {
-            refuse_shared(&all)?;
-        }
-        Ok(all)
     }
 }
 
 /// One id over the parameters of two modules: gradients are handed out by id, so the one would be
 /// taken for the other.
-fn refuse_shared(selected: &[Selected<'_>]) -> Result<(), FabricError> {
-    let mut owners: HashMap<ParamId, &Selected<'_>> = HashMap::new();
+fn refuse_shared(selected: &[Selected]) -> Result<(), FabricError> {
+    let mut owners: HashMap<ParamId, &Selected> = HashMap::new();
     let mut paths = Vec::new();
     for one in selected {
         let first = *owners.entry(one.id).or_insert(one);
-        if first.member != one.member {
+        if first.module != one.module {
             paths.extend([first.full_path(), one.full_path()]);
         }
     }

@@ -60,6 +60,9 @@ pub enum PatternProblem {
         /// What is wrong with it.
         message: &'static str,
     },
+    /// There is no pattern at all.
+    #[error("no pattern is given, so nothing is selected: give one, `**` for everything")]
+    None,
     /// No parameter has such a path.
     #[error(
         "`{pattern}` matches no parameter; there are, for instance, {examples:?}: correct or \
@@ -97,6 +100,9 @@ pub enum PatternProblem {
 
 /// Compile `patterns`, collecting what is wrong with them.
 pub(crate) fn compile(patterns: &[String], problems: &mut Vec<PatternProblem>) -> Vec<Pattern> {
+    if patterns.is_empty() {
+        problems.push(PatternProblem::None);
+    }
     let compiled = patterns.iter().map(|pattern| Pattern::new(pattern));
     compiled
         .filter_map(|pattern| pattern.map_err(|problem| problems.push(problem)).ok())

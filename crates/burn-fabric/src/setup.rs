@@ -1,7 +1,7 @@
 //! What can be set up.
 
 use burn::tensor::Device;
-use burn_materialize::{Materialize, MaterializeError, Realize, Realized};
+use burn_materialize::{Materialize, MaterializeError, Pass, Realize, Realized};
 
 use crate::module::FabricModule;
 
@@ -18,12 +18,23 @@ pub trait SetUp: sealed::Sealed {
     type Module: Materialize;
 
     #[doc(hidden)]
+    const DRAWS: bool;
+
+    #[doc(hidden)]
+    fn look(&self, pass: &mut dyn Pass);
+
+    #[doc(hidden)]
     fn set_up(self, device: &Device, seed: u64)
     -> Result<Realized<Self::Module>, MaterializeError>;
 }
 
 impl<R: Realize> SetUp for R {
     type Module = R::Module;
+    const DRAWS: bool = R::DRAWS;
+
+    fn look(&self, pass: &mut dyn Pass) {
+        Realize::look(self, pass);
+    }
 
     fn set_up(self, device: &Device, seed: u64) -> Result<Realized<R::Module>, MaterializeError> {
         self.realize(device, seed)
@@ -37,6 +48,9 @@ where
     FabricModule<M>: sealed::SetUpTwice,
 {
     type Module = M;
+    const DRAWS: bool = false;
+
+    fn look(&self, _pass: &mut dyn Pass) {}
 
     fn set_up(self, _device: &Device, _seed: u64) -> Result<Realized<M>, MaterializeError> {
         unreachable!("nothing implements `SetUpTwice`")

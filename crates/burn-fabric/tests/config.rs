@@ -60,7 +60,7 @@ fn a_configuration_survives_both_formats() {
 fn the_keys_are_the_fields() {
     let mut config = all();
     config.clip_value = Some(1.0);
-    let json: serde_json::Value = serde_json::from_str(&config.to_json().unwrap()).unwrap();
+    let json = serde_json::to_value(&config).unwrap();
     let mut fields: Vec<&str> = json
         .as_object()
         .unwrap()
@@ -200,4 +200,26 @@ fn a_file_that_cannot_be_used_says_why() {
         FabricConfig::from_toml("").unwrap(),
         FabricConfig::default()
     );
+}
+
+#[test]
+fn numbers_that_are_none_are_refused() {
+    for text in ["clip_norm = nan", "clip_norm = inf", "clip_value = -inf"] {
+        let (problems, message) = problems(FabricConfig::from_toml(text));
+        assert!(
+            matches!(problems[0], SettingProblem::Kind { .. }),
+            "{message}"
+        );
+    }
+    let config = FabricConfig {
+        clip_norm: Some(f64::NAN),
+        ..FabricConfig::default()
+    };
+    for text in [config.to_json(), config.to_toml()] {
+        let (problems, message) = problems(text);
+        assert!(
+            matches!(problems[0], SettingProblem::OutOfRange { .. }),
+            "{message}"
+        );
+    }
 }

@@ -2,11 +2,12 @@
 
 mod support;
 
+use burn::module::Param;
 use burn::optim::{GradientsParams, SgdConfig};
 use burn::tensor::{Device, FloatDType, Tensor};
 use burn_fabric::prelude::*;
-use burn_fabric::{MicroBatch, NonFinite};
-use support::{Mlp, builder, fabric, input, model};
+use burn_fabric::{MicroBatch, NonFinite, ShapeMismatch};
+use support::{Mlp, Shared, builder, fabric, input, model};
 
 fn numbers(gradients: &GradientsParams, model: &Mlp) -> Vec<f64> {
     let ids = [model.hidden.weight.id, model.output.weight.id];
@@ -94,9 +95,12 @@ fn accumulated_gradients_are_the_mean_in_f64() {
 fn the_last_shorter_group_counts_as_what_it_is() {
     let fabric = fabric();
     let accumulation = fabric.accumulate(3).unwrap();
-    let places: Vec<MicroBatch> = accumulation.groups(0..7).map(|(_, place)| place).collect();
-    use MicroBatch::{Inner, Last};
-    assert_eq!(places, [Inner, Inner, Last, Inner, Inner, Last, Last]);
+    let groups = accumulation.groups(0..7);
+    let last: Vec<u32> = groups
+        .filter(|(_, place)| place.is_last())
+        .map(|(i, _)| i)
+        .collect();
+    assert_eq!(last, [2, 5, 6]);
 
     let model = model(&fabric);
     let x = input(fabric.device());
@@ -106,7 +110,7 @@ fn the_last_shorter_group_counts_as_what_it_is() {
     for _ in 0..2 {
         assert!(
             accumulation
-                .add(Inner, &model, gradients())
+                .add(MicroBatch::INNER, &model, gradients())
                 .unwrap()
                 .is_none()
         );
@@ -130,16 +134,16 @@ fn what_cannot_be_accumulated_is_refused_and_loses_nothing() {
     let gradients = fabric.backward(model.loss(&x), &model).unwrap();
     let expected = numbers(&gradients, &model);
     accumulation
-        .add(MicroBatch::Inner, &model, gradients)
+        .add(MicroBatch::INNER, &model, gradients)
         .unwrap();
     let strange = fabric.backward(other.loss(&x), &other).unwrap();
     let error = accumulation
-        .add(MicroBatch::Last, &model, strange)
+        .add(MicroBatch::LAST, &model, strange)
         .unwrap_err();
     assert!(matches!(error, FabricError::NoGradients { .. }), "{error}");
     for weight in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let gradients = fabric.backward(model.loss(&x), &model).unwrap();
-        let error = accumulation.add_weighted(MicroBatch::Last, &model, gradients, weight);
+        let error = accumulation.add_weighted(MicroBatch::LAST, &model, gradients, weight);
         assert!(matches!(error, Err(FabricError::Weight { .. })));
     }
     assert_eq!(numbers(&accumulation.finish().unwrap(), &model), expected);
@@ -202,32 +206,24 @@ fn the_norm_is_that_in_f64_and_clipping_scales_to_it() {
     assert!(matches!(error, FabricError::NoGradients { .. }), "{error}");
 }
 
-/// A weight of 5 Mi elements: more than flex sums in one order.
-fn large_gradients(model: &FabricModule<Mlp>) -> GradientsParams {
-    let mut gradients = GradientsParams::new();
-    let device = Device::flex();
-    let large = Tensor::<1, burn::tensor::Int>::arange(0..5 << 20, &device).float();
-    let large = large.mul_scalar(0.001).sin().reshape([5 << 10, 1 << 10]);
-    gradients.register(model.hidden.weight.id, large);
-    gradients
-}
-
 #[test]
 fn the_norm_of_many_elements_is_the_same_bits_each_time() {
+    // 5 Mi elements: more than flex sums in one order.
     let fabric = fabric();
-    let model = model(&fabric);
+    let device = fabric.inference_device();
+    let shape = [5 << 10, 1 << 10];
+    let weight = Param::from_tensor(Tensor::zeros(shape, &device));
+    let model = fabric.setup(Shared { weight }).unwrap();
+    let large = Tensor::<1, burn::tensor::Int>::arange(0..5 << 20, &device).float();
+    let large: Tensor<2> = large.mul_scalar(0.001).sin().reshape(shape);
     let norm = || {
-        let mut gradients = large_gradients(&model);
-        fabric
-            .clip_gradients(&model, &mut gradients, None)
-            .unwrap()
-            .norm
+        let mut gradients = GradientsParams::new();
+        gradients.register(model.weight.id, large.clone());
+        let clipped = fabric.clip_gradients(&model, &mut gradients, None);
+        clipped.unwrap().norm
     };
     let first = norm();
-    let data = large_gradients(&model)
-        .get::<2>(model.hidden.weight.id)
-        .unwrap()
-        .into_data();
+    let data = large.to_data();
     let expected = data.iter::<f64>().map(|x| x * x).sum::<f64>().sqrt();
     assert!(
         (first - expected).abs() < 1e-6 * expected,
@@ -325,14 +321,14 @@ fn the_settings_say_how_much_to_accumulate_and_clip() {
         .unwrap();
     let mut model = model(&fabric);
     let mut optimizer = fabric.setup_optimizer(&model, SgdConfig::new()).unwrap();
-    let mut accumulation = fabric.accumulation();
+    let mut accumulation = fabric.accumulate(fabric.settings().accumulate).unwrap();
     let mut steps = 0;
     let batches: Vec<Tensor<2>> = input(fabric.device()).split(1, 0);
     for (batch, place) in accumulation.groups(batches) {
         let gradients = fabric.backward(model.loss(&batch), &model).unwrap();
         if let Some(mut gradients) = accumulation.add(place, &model, gradients).unwrap() {
             fabric
-                .clip_gradients(&model, &mut gradients, fabric.clip())
+                .clip_gradients(&model, &mut gradients, fabric.settings().clip)
                 .unwrap();
             let norm = numbers(&gradients, &model)
                 .iter()
@@ -345,4 +341,121 @@ fn the_settings_say_how_much_to_accumulate_and_clip() {
         }
     }
     assert_eq!(steps, 4);
+}
+
+#[test]
+fn a_group_that_was_left_without_its_end_is_told() {
+    let fabric = fabric();
+    let model = model(&fabric);
+    let x = input(fabric.device());
+    let gradients = || fabric.backward(model.loss(&x), &model).unwrap();
+    let mut accumulation = fabric.accumulate(2).unwrap();
+    // A loop that leaves out the last batch of its first group.
+    let mut result = Ok(None);
+    for (batch, place) in accumulation.groups(0..4) {
+        if batch != 1 {
+            result = accumulation.add(place, &model, gradients());
+            if result.is_err() {
+                break;
+            }
+        }
+    }
+    assert!(matches!(result, Err(FabricError::GroupUnfinished)));
+    assert!(accumulation.finish().is_some());
+    // One that says so loses nothing.
+    let mut steps = 0;
+    for (batch, place) in accumulation.groups(0..4) {
+        let step = match batch {
+            1 => accumulation.skip(place),
+            _ => accumulation.add(place, &model, gradients()).unwrap(),
+        };
+        steps += usize::from(step.is_some());
+    }
+    assert_eq!(steps, 2);
+}
+
+#[test]
+fn gradients_of_another_shape_or_rank_are_refused_everywhere() {
+    let fabric = fabric();
+    let mut model = model(&fabric);
+    let mut optimizer = fabric.setup_optimizer(&model, SgdConfig::new()).unwrap();
+    let device = fabric.inference_device();
+    for wrong_rank in [true, false] {
+        let wrong = || {
+            let mut gradients = GradientsParams::new();
+            let id = model.output.weight.id;
+            if wrong_rank {
+                gradients.register(id, Tensor::<1>::ones([32], &device));
+            } else {
+                gradients.register(id, Tensor::<2>::ones([4, 8], &device));
+            }
+            gradients
+        };
+        let mut accumulation = fabric.accumulate(2).unwrap();
+        let errors = [
+            fabric
+                .clip_gradients(&model, &mut wrong(), None)
+                .unwrap_err(),
+            accumulation
+                .add(MicroBatch::INNER, &model, wrong())
+                .unwrap_err(),
+        ];
+        let wrong = wrong();
+        let stepped = optimizer.step(0.1, &mut model, wrong).unwrap_err();
+        for error in errors.iter().chain([&stepped]) {
+            let FabricError::GradientShape { gradients } = error else {
+                panic!("{error}");
+            };
+            let expected = ShapeMismatch {
+                path: "output.weight".to_owned(),
+                expected: [8, 4].into(),
+                found: (!wrong_rank).then(|| [4, 8].into()),
+            };
+            assert_eq!(gradients, &[expected]);
+        }
+    }
+}
+
+#[test]
+fn a_graph_that_was_walked_already_is_an_error() {
+    let fabric = fabric();
+    let model = model(&fabric);
+    let hidden = model.hidden.forward(input(fabric.device()));
+    let first = hidden.clone().powi_scalar(2).mean();
+    let second = model.output.forward(hidden).mean();
+    assert!(fabric.backward(first, &model).is_ok());
+    let error = fabric.backward(second, &model).unwrap_err();
+    assert!(matches!(error, FabricError::Backward { .. }), "{error}");
+    assert!(error.to_string().contains("Combine losses"), "{error}");
+    // Together they work, and so does what comes after.
+    let hidden = model.hidden.forward(input(fabric.device()));
+    let both = hidden.clone().powi_scalar(2).mean() + model.output.forward(hidden).mean();
+    assert_eq!(fabric.backward(both, &model).unwrap().len(), 2);
+}
+
+#[test]
+fn tiny_and_huge_gradients_have_a_norm() {
+    let fabric = fabric();
+    let model = model(&fabric);
+    let device = fabric.inference_device();
+    for (value, dtype) in [
+        (1e-30, FloatDType::F32),
+        (1e200, FloatDType::F64),
+        (1e-200, FloatDType::F64),
+        (0.0, FloatDType::F32),
+    ] {
+        let mut gradients = GradientsParams::new();
+        let gradient =
+            Tensor::<2>::full([5, 8], value, (&device, burn::tensor::DType::from(dtype)));
+        gradients.register(model.hidden.weight.id, gradient);
+        let norm = fabric
+            .clip_gradients(&model, &mut gradients, None)
+            .unwrap()
+            .norm;
+        let expected = value * 40f64.sqrt();
+        assert!(
+            (norm - expected).abs() <= 1e-6 * expected,
+            "{norm} {expected}"
+        );
+    }
 }

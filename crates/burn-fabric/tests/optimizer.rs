@@ -179,7 +179,8 @@ fn any_scheduler_gives_the_rate_and_what_is_no_number_is_refused() {
     let gradients = fabric.backward(plain.loss(&x), &plain).unwrap();
     let error = second.step(f64::NAN, &mut plain, gradients).unwrap_err();
     assert!(
-        matches!(&error, FabricError::RateNotFinite { path, .. } if path == "hidden.weight"),
+        matches!(&error, FabricError::RateNotFinite { parameters }
+            if parameters == &["hidden.weight: NaN", "output.weight: NaN"]),
         "{error}"
     );
     assert_eq!(values(&*plain), before);
@@ -250,7 +251,7 @@ fn a_gradient_of_another_shape_is_refused_before_anything_changes() {
     gradients.register(model.output.weight.id, wrong);
     let error = optimizer.step(0.1, &mut model, gradients).unwrap_err();
     assert!(
-        matches!(&error, FabricError::GradientShape { path, .. } if path == "output.weight"),
+        matches!(&error, FabricError::GradientShape { gradients } if gradients[0].path == "output.weight"),
         "{error}"
     );
     assert_eq!(values(&*model), before);
@@ -382,4 +383,160 @@ each_configuration! {
         SgdConfig::new().with_gradient_clipping(Some(GradientClippingConfig::Value(1e-3)));
     clipping_by_norm_is_as_in_burn:
         AdamWConfig::new().with_grad_clipping(Some(GradientClippingConfig::Norm(1e-3)));
+}
+
+#[test]
+fn numbers_that_are_none_are_refused_wherever_they_stand() {
+    use burn::optim::decay::WeightDecayConfig;
+    use burn::optim::momentum::MomentumConfig;
+    fn refused(config: impl OptimizerConfig) {
+        let fabric = fabric();
+        let model = model(&fabric);
+        let error = fabric.setup_optimizer(&model, config).unwrap_err();
+        assert!(
+            matches!(&error, FabricError::OptimizerConfig { problems } if problems.len() == 1),
+            "{error}"
+        );
+    }
+    refused(AdamWConfig::new().with_weight_decay(f32::NAN));
+    refused(LionConfig::new().with_weight_decay(f32::INFINITY));
+    refused(RmsPropConfig::new().with_momentum(f32::NAN));
+    refused(AdamConfig::new().with_weight_decay(Some(WeightDecayConfig::new(f32::NAN))));
+    refused(SgdConfig::new().with_momentum(Some(MomentumConfig::new().with_momentum(f64::NAN))));
+    refused(MuonConfig::new().with_ns_coefficients((f32::NAN, 1.0, 1.0)));
+    refused(AdamConfig::new().with_grad_clipping(Some(GradientClippingConfig::Value(f32::NAN))));
+    let group = ParameterGroup::of(["output"]).decay(f32::NAN);
+    refused(ParameterGroups::new(AdamWConfig::new()).with(group));
+}
+
+#[test]
+fn an_optimizer_of_ones_own_has_no_decay_to_set() {
+    let fabric = fabric();
+    let model = model(&fabric);
+    let groups = ParameterGroups::new(Custom(SgdConfig::new().build()))
+        .with(ParameterGroup::of(["output"]).decay(0.1));
+    let error = fabric.setup_optimizer(&model, groups).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("of your own has no weight decay"),
+        "{error}"
+    );
+}
+
+/// A module with tensors of ranks 1, 2 and 4, and optimizers with settings other than the defaults.
+#[derive(Module, Materialize, ResetParameters, Debug)]
+struct Mixed {
+    conv: burn::nn::conv::Conv2d,
+    norm: burn::nn::LayerNorm,
+    linear: burn::nn::Linear,
+}
+
+impl Mixed {
+    fn new(device: &Device) -> Self {
+        Self {
+            conv: burn::nn::conv::Conv2dConfig::new([1, 2], [3, 3]).init(device),
+            norm: burn::nn::LayerNormConfig::new(6).init(device),
+            linear: LinearConfig::new(6, 3).init(device),
+        }
+    }
+
+    fn loss(&self) -> Tensor<1> {
+        let x = input(&self.linear.weight.val().device());
+        let x = x.repeat_dim(1, 2).slice([0..7, 0..8]).reshape([1, 1, 7, 8]);
+        let hidden = self.norm.forward(self.conv.forward(x)).tanh();
+        self.linear.forward(hidden).powi_scalar(2).mean()
+    }
+}
+
+#[test]
+fn other_ranks_and_settings_step_as_in_burn() {
+    use burn::optim::decay::WeightDecayConfig;
+    use burn::optim::momentum::MomentumConfig;
+    fn equals(config: impl OptimizerConfig, mut burn: ModuleOptimizer) {
+        let fabric = fabric();
+        let mut ours = fabric
+            .setup(fabric.init_module(Mixed::new).unwrap())
+            .unwrap();
+        let mut theirs = ours.module().unwrap().clone();
+        let mut optimizer = fabric.setup_optimizer(&ours, config).unwrap();
+        assert_eq!(optimizer.paths().count(), 6);
+        for _ in 0..10 {
+            let gradients = fabric.backward(ours.loss(), &ours).unwrap();
+            optimizer.step(1e-2, &mut ours, gradients).unwrap();
+            let gradients = GradientsParams::from_grads(theirs.loss().backward(), &theirs);
+            theirs = burn.step(1e-2, theirs, gradients);
+        }
+        assert_eq!(values(&*ours), values(&theirs));
+    }
+    let decay = || Some(WeightDecayConfig::new(0.05));
+    let nesterov = MomentumConfig::new().with_nesterov(true);
+    let sgd = SgdConfig::new()
+        .with_momentum(Some(nesterov))
+        .with_weight_decay(decay());
+    equals(sgd.clone(), sgd.init());
+    let adam = AdamConfig::new()
+        .with_amsgrad(true)
+        .with_weight_decay(decay());
+    equals(adam.clone(), adam.init());
+    let adam_w = AdamWConfig::new()
+        .with_amsgrad(true)
+        .with_cautious_weight_decay(true);
+    equals(adam_w.clone(), adam_w.init());
+    let rms_prop = RmsPropConfig::new()
+        .with_centered(true)
+        .with_weight_decay(decay());
+    equals(rms_prop.clone(), rms_prop.init());
+    let adafactor = AdafactorConfig::new().with_weight_decay(0.1);
+    equals(adafactor.clone(), adafactor.init());
+    let lamb = LambConfig::new().with_weight_decay(0.1);
+    equals(lamb.clone(), lamb.init());
+    let adan = AdanConfig::new().with_no_prox(true).with_weight_decay(0.1);
+    equals(adan.clone(), adan.init());
+    equals(
+        AdaGradConfig::new().with_lr_decay(0.1),
+        AdaGradConfig::new().with_lr_decay(0.1).init(),
+    );
+    equals(
+        LionConfig::new().with_weight_decay(0.1),
+        LionConfig::new().with_weight_decay(0.1).init(),
+    );
+}
+
+#[test]
+fn every_scheduler_of_burn_gives_a_rate() {
+    use burn::optim::lr_scheduler::composed::ComposedLrSchedulerConfig;
+    use burn::optim::lr_scheduler::cosine::CosineAnnealingLrSchedulerConfig;
+    use burn::optim::lr_scheduler::exponential::ExponentialLrSchedulerConfig;
+    use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLrScheduler;
+    use burn::optim::lr_scheduler::noam::NoamLrSchedulerConfig;
+    use burn::optim::lr_scheduler::step::StepLrSchedulerConfig;
+    let linear = || LinearLrSchedulerConfig::new(0.1, 0.01, 3);
+    let schedulers: Vec<ModuleLrScheduler> = vec![
+        ModuleLrScheduler::new(0.1_f64),
+        linear().init().unwrap(),
+        CosineAnnealingLrSchedulerConfig::new(0.1, 3)
+            .init()
+            .unwrap(),
+        ExponentialLrSchedulerConfig::new(0.1, 0.9).init().unwrap(),
+        NoamLrSchedulerConfig::new(0.1).init().unwrap(),
+        StepLrSchedulerConfig::new(0.1, 2).init().unwrap(),
+        ComposedLrSchedulerConfig::new()
+            .linear(linear())
+            .init()
+            .unwrap(),
+    ];
+    let fabric = fabric();
+    let mut model = model(&fabric);
+    let mut optimizer = fabric.setup_optimizer(&model, SgdConfig::new()).unwrap();
+    for mut scheduler in schedulers {
+        let before = values(&*model);
+        let gradients = fabric
+            .backward(model.loss(&input(fabric.device())), &model)
+            .unwrap();
+        optimizer
+            .step(scheduler.step(), &mut model, gradients)
+            .unwrap();
+        assert_ne!(values(&*model), before);
+    }
 }

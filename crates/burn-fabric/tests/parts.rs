@@ -375,3 +375,45 @@ fn a_state_can_be_forgotten_by_path() {
     new.step(1e-2, &mut fresh, gradients).unwrap();
     assert_eq!(values(&*forgets), values(&*fresh));
 }
+
+#[test]
+fn selections_narrow_and_join() {
+    let fabric = fabric();
+    let (first, second) = (model(&fabric), model(&fabric));
+    let paths = |parameters: &burn_fabric::Parameters| {
+        let optimizer = fabric.setup_optimizer(parameters, SgdConfig::new());
+        optimizer.map(|optimizer| optimizer.paths().map(str::to_owned).collect::<Vec<_>>())
+    };
+    // Narrower and narrower.
+    let narrowed = first.parameters().only(["hidden"]).only(["**.weight"]);
+    assert_eq!(paths(&narrowed).unwrap(), ["hidden.weight"]);
+    // Two parts of one module are no two modules.
+    let parts = first
+        .parameters()
+        .only(["output"])
+        .and(first.parameters().only(["hidden", "output"]));
+    assert_eq!(paths(&parts).unwrap(), ["output.weight", "hidden.weight"]);
+    // After a join, paths have numbers.
+    let both = first.parameters().and(second.parameters());
+    let some = both.clone().only(["0.hidden", "1.output"]);
+    assert_eq!(
+        paths(&some).unwrap(),
+        ["0.hidden.weight", "1.output.weight"]
+    );
+    for wrong in [both.only(["hidden"]), first.parameters().only([""; 0])] {
+        let error = paths(&wrong).unwrap_err();
+        assert!(matches!(error, FabricError::Patterns { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_group_without_a_pattern_is_refused() {
+    let fabric = fabric();
+    let model = model(&fabric);
+    let groups = ParameterGroups::new(SgdConfig::new()).with(ParameterGroup::of([""; 0]).rate(0.1));
+    let error = fabric.setup_optimizer(&model, groups).unwrap_err();
+    assert!(
+        matches!(&error, FabricError::Patterns { problems } if problems == &[PatternProblem::None]),
+        "{error}"
+    );
+}

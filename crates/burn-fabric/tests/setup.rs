@@ -263,7 +263,7 @@ fn what_training_does_not_survive_is_refused_all_at_once() {
     let before = values(&*model);
     let device = fabric.inference_device();
 
-    // Back to lazy, and another dtype, which is another parameter as well.
+    // Back to lazy, and another dtype.
     let error = model.map(|mut mlp| {
         mlp.hidden = LinearConfig::new(5, 8).with_bias(false).init(&device);
         mlp.output.weight = mlp.output.weight.map(|weight| weight.cast(FloatDType::F64));
@@ -284,15 +284,12 @@ fn what_training_does_not_survive_is_refused_all_at_once() {
             was: DType::F32.name(),
             is: DType::F64.name(),
         },
-        ModuleChange::Gone {
-            path: path("hidden.weight"),
-        },
     ];
     assert_eq!(changes, &expected);
     assert_eq!(values(&*model), before);
     assert!(model.output.weight.is_require_grad());
 
-    // Another shape under the same id.
+    // Another shape, and a tie to a parameter before it.
     let error = model.map(|mut mlp| {
         let id = mlp.output.weight.id;
         mlp.output.weight = Param::initialized(id, Tensor::ones([8, 5], &device));
@@ -302,9 +299,244 @@ fn what_training_does_not_survive_is_refused_all_at_once() {
         path: path("output.weight"),
     };
     assert!(
+        matches!(&error, Err(FabricError::Changed { changes }) if changes == &[gone.clone()]),
+        "{error:?}"
+    );
+    let error = model.map(|mut mlp| {
+        mlp.output.weight = mlp.hidden.weight.clone();
+        mlp
+    });
+    assert!(
         matches!(&error, Err(FabricError::Changed { changes }) if changes == &[gone]),
         "{error:?}"
     );
+}
+
+#[test]
+fn a_mapped_parameter_is_a_leaf_again() {
+    let fabric = fabric();
+    let halve = |mut mlp: Mlp| {
+        mlp.hidden.weight = mlp.hidden.weight.map(|weight| weight.mul_scalar(0.5));
+        mlp
+    };
+    // In a module that was set up, and in a plain one on the training device.
+    let mut mapped = model(&fabric);
+    mapped.map(halve).unwrap();
+    let plain = Mlp::new(fabric.device());
+    plain.hidden.weight.val();
+    let given = fabric.setup(halve(plain)).unwrap();
+    for mut model in [mapped, given] {
+        assert!(model.hidden.weight.is_require_grad());
+        let mut optimizer = fabric.setup_optimizer(&model, SgdConfig::new()).unwrap();
+        for _ in 0..3 {
+            let before = values(&*model);
+            let gradients = fabric
+                .backward(model.loss(&input(fabric.device())), &model)
+                .unwrap();
+            let report = optimizer.step(0.5, &mut model, gradients).unwrap();
+            assert_eq!((report.updated, report.without_gradient.len()), (2, 0));
+            assert_ne!(values(&*model)["hidden.weight"], before["hidden.weight"]);
+        }
+    }
+}
+
+#[test]
+fn a_change_that_is_refused_leaves_running_states_alone() {
+    let fabric = fabric();
+    let norm = || {
+        let meta = fabric.init_module(|device| BatchNormConfig::new(5).init(device));
+        fabric.setup(meta.unwrap()).unwrap()
+    };
+    let (mut model, other) = (norm(), norm());
+    let _optimizer = fabric.setup_optimizer(&model, SgdConfig::new()).unwrap();
+    model.forward(input(fabric.device()));
+    let before = values(&*model);
+    // Burn's records change running states in place, in every clone.
+    other.forward(input(fabric.device()) * 100.0 + 1.0);
+    let record = || other.inference().unwrap().into_record();
+    let refused = model.map(|norm| {
+        let mut norm = norm.load_record(record());
+        norm.gamma = BatchNormConfig::new(5).init(&Device::flex()).gamma;
+        norm
+    });
+    assert!(
+        matches!(refused, Err(FabricError::Changed { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(values(&*model), before);
+
+    // And one that is taken keeps what it loaded.
+    model.map(|norm| norm.load_record(record())).unwrap();
+    let (loaded, saved) = (values(&*model), values(&*other));
+    assert_eq!(loaded["running_mean"], saved["running_mean"]);
+    assert_ne!(loaded["running_mean"], before["running_mean"]);
+}
+
+#[test]
+fn an_optimizer_follows_its_parameters_by_path() {
+    let fabric = fabric();
+    let (mut loaded, mut straight) = (model(&fabric), model(&fabric));
+    straight.reset_parameters(3).unwrap();
+    loaded.reset_parameters(3).unwrap();
+    let mut of_loaded = fabric.setup_optimizer(&loaded, AdamWConfig::new()).unwrap();
+    let mut of_straight = fabric
+        .setup_optimizer(&straight, AdamWConfig::new())
+        .unwrap();
+    let x = input(fabric.device());
+    for _ in 0..4 {
+        let gradients = fabric.backward(loaded.loss(&x), &loaded).unwrap();
+        of_loaded.step(1e-2, &mut loaded, gradients).unwrap();
+        let gradients = fabric.backward(straight.loss(&x), &straight).unwrap();
+        of_straight.step(1e-2, &mut straight, gradients).unwrap();
+        // The same values under new ids, as a record of another process brings them.
+        loaded
+            .map(|mut mlp| {
+                for linear in [&mut mlp.hidden, &mut mlp.output] {
+                    linear.weight = Param::from_tensor(linear.weight.val().inner());
+                }
+                mlp
+            })
+            .unwrap();
+    }
+    assert_eq!(values(&*loaded), values(&*straight));
+}
+
+#[test]
+fn a_module_without_what_was_recorded_resets_what_is_left() {
+    let fabric = fabric();
+    let mut model = fabric
+        .setup(LinearConfig::new(4, 3).init(&fabric.inference_device()))
+        .unwrap();
+    let before = values(&*model);
+    model
+        .map(|mut linear| {
+            linear.bias = None;
+            linear
+        })
+        .unwrap();
+    model.reset_parameters(77).unwrap();
+    assert_ne!(values(&*model)["weight"], before["weight"]);
+}
+
+#[test]
+fn a_selection_follows_its_module() {
+    let fabric = fabric();
+    let mut model = model(&fabric);
+    let before = model.parameters();
+    model.map(|mlp| mlp.no_grad()).unwrap();
+    let error = fabric
+        .setup_optimizer(&before, SgdConfig::new())
+        .unwrap_err();
+    assert!(
+        matches!(error, FabricError::NothingTrainable { .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn parameters_in_fields_that_burn_skips_are_trained() {
+    use burn::nn::PReluConfig;
+    use burn::nn::activation::ActivationConfig;
+    use burn::nn::transformer::{PositionWiseFeedForward, PositionWiseFeedForwardConfig};
+    let fabric = fabric();
+    let config = PositionWiseFeedForwardConfig::new(4, 8)
+        .with_dropout(0.0)
+        .with_activation(ActivationConfig::PRelu(PReluConfig::new()));
+    let meta = fabric.init_module(|device| config.init(device)).unwrap();
+    let mut model: FabricModule<PositionWiseFeedForward> = fabric.setup(meta).unwrap();
+    let mut optimizer = fabric.setup_optimizer(&model, SgdConfig::new()).unwrap();
+    let before = values(&*model);
+    let x = Tensor::<2>::random([6, 4], Distribution::Default, fabric.device()) - 0.5;
+    let loss = model.forward(x).powi_scalar(2).mean();
+    let gradients = fabric.backward(loss, &model).unwrap();
+    let report = optimizer.step(0.5, &mut model, gradients).unwrap();
+    assert_eq!((report.updated, report.without_gradient.len()), (5, 0));
+    let after = values(&*model);
+    let alpha = after.keys().find(|path| path.contains("alpha")).unwrap();
+    assert_ne!(after[alpha], before[alpha]);
+}
+
+#[test]
+fn an_evaluation_sees_the_updates_of_every_thread() {
+    let fabric = fabric();
+    let model = fabric.setup(fabric.init_module(Net::new).unwrap()).unwrap();
+    let before = values(&*model);
+    std::thread::scope(|scope| {
+        scope.spawn(|| model.forward(input(fabric.device())));
+    });
+    let seen = fabric.evaluate(&model, |net, _| values(net)).unwrap();
+    assert_ne!(seen["norm.running_mean"], before["norm.running_mean"]);
+}
+
+#[test]
+fn gradient_checkpointing_of_a_given_device_is_left_out() {
+    let device = Device::flex().autodiff().gradient_checkpointing();
+    let fabric = support::builder()
+        .accelerator(Accelerator::Device(device.clone()))
+        .build()
+        .unwrap();
+    let plain = Mlp::new(&device);
+    plain.hidden.weight.val();
+    let mut model = fabric.setup(plain).unwrap();
+    let mut optimizer = fabric.setup_optimizer(&model, SgdConfig::new()).unwrap();
+    for _ in 0..2 {
+        let gradients = fabric
+            .backward(model.loss(&input(fabric.device())), &model)
+            .unwrap();
+        assert_eq!(
+            optimizer.step(0.1, &mut model, gradients).unwrap().updated,
+            2
+        );
+    }
+}
+
+#[test]
+fn a_joint_set_up_checks_the_optimizer_first() {
+    let fabric = fabric();
+    let weights = Mlp::new(&Device::flex());
+    let shown = weights.clone();
+    for config in [AdamWConfig::new().with_beta_1(1.5), AdamWConfig::new()] {
+        let wrong = config.clone().with_beta_1(1.5);
+        let error = fabric
+            .setup_with_optimizer(shown.clone(), wrong)
+            .unwrap_err();
+        assert!(
+            matches!(error, FabricError::OptimizerConfig { .. }),
+            "{error}"
+        );
+        let groups =
+            ParameterGroups::new(AdamWConfig::new()).with(ParameterGroup::of(["outptu"]).rate(0.1));
+        let error = fabric
+            .setup_with_optimizer(shown.clone(), groups)
+            .unwrap_err();
+        assert!(matches!(error, FabricError::Patterns { .. }), "{error}");
+    }
+    // Nothing was set up, so nothing was initialised.
+    assert!(!weights.hidden.weight.is_initialized());
+    let (mut model, mut optimizer) = fabric
+        .setup_with_optimizer(weights, AdamWConfig::new())
+        .unwrap();
+    let gradients = fabric
+        .backward(model.loss(&input(fabric.device())), &model)
+        .unwrap();
+    assert_eq!(
+        optimizer.step(0.1, &mut model, gradients).unwrap().updated,
+        2
+    );
+}
+
+#[test]
+fn the_seed_of_a_module_does_not_depend_on_when_others_are_set_up() {
+    let of_second = |first_is_set_up: bool| {
+        let fabric = fabric();
+        let first = fabric.init_module(Mlp::new).unwrap();
+        if first_is_set_up {
+            fabric.setup(&first).unwrap();
+        }
+        let second = fabric.init_module(Mlp::new).unwrap();
+        values(&*fabric.setup(second).unwrap())
+    };
+    assert_eq!(of_second(true), of_second(false));
 }
 
 #[test]
@@ -313,36 +545,47 @@ fn a_moving_average_follows_the_weights() {
     let mut model = model(&fabric);
     let mut optimizer = fabric.setup_optimizer(&model, SgdConfig::new()).unwrap();
     let decay = 0.75;
-    let mut average = MovingAverage::new(decay).unwrap();
-    let mut expected: Option<Vec<f64>> = None;
+    let mut average = MovingAverage::new(&model, decay).unwrap();
+    let weights = |model: &Mlp| {
+        model
+            .output
+            .weight
+            .to_data()
+            .iter::<f64>()
+            .collect::<Vec<_>>()
+    };
+    let mut expected = weights(&model);
     for _ in 0..4 {
         let gradients = fabric
             .backward(model.loss(&input(fabric.device())), &model)
             .unwrap();
         optimizer.step(1.0, &mut model, gradients).unwrap();
         average.update(&model).unwrap();
-        let weights: Vec<f64> = model.output.weight.to_data().iter::<f64>().collect();
-        expected = Some(match expected {
-            None => weights,
-            Some(before) => {
-                let pairs = before.iter().zip(&weights);
-                pairs
-                    .map(|(before, weight)| decay * before + (1.0 - decay) * weight)
-                    .collect()
-            }
-        });
+        for (average, weight) in expected.iter_mut().zip(weights(&model)) {
+            *average = decay * *average + (1.0 - decay) * weight;
+        }
     }
     let averaged = average.module(&model).unwrap();
     assert!(!averaged.output.weight.val().is_autodiff());
     let found = averaged.output.weight.to_data();
-    for (found, expected) in found.iter::<f64>().zip(expected.unwrap()) {
+    for (found, expected) in found.iter::<f64>().zip(expected) {
         assert!((found - expected).abs() < 1e-6, "{found} {expected}");
     }
     assert_ne!(found, model.output.weight.to_data());
-    assert!(matches!(
-        MovingAverage::new(1.0),
-        Err(FabricError::Settings { .. })
-    ));
+    let error = MovingAverage::new(&model, 1.0).unwrap_err();
+    assert!(matches!(error, FabricError::Settings { .. }), "{error}");
+    // Of this module and no other.
+    let other = support::model(&fabric);
+    for error in [
+        average.update(&other).unwrap_err(),
+        average.module(&other).unwrap_err(),
+    ] {
+        assert!(matches!(error, FabricError::OtherModule), "{error}");
+    }
+    assert_eq!(
+        average.module(&model).unwrap().output.weight.to_data(),
+        found
+    );
 }
 
 #[test]
@@ -357,7 +600,7 @@ fn a_moving_average_of_half_precision_is_kept_in_single() {
         ..half
     };
     let mut model = fabric.setup(half).unwrap();
-    let mut average = MovingAverage::new(0.999).unwrap();
+    let mut average = MovingAverage::new(&model, 0.999).unwrap();
     average.update(&model).unwrap();
     // A thousandth of a thousandth is lost in bf16, and a thousand of them are not in f32.
     model

@@ -110,14 +110,47 @@ fn a_tie_that_came_apart_is_put_together_again() {
     let mut tied = fabric
         .setup(fabric.init_module(Tied::new).unwrap())
         .unwrap();
-    let mut optimizer = fabric.setup_optimizer(&tied, AdamWConfig::new()).unwrap();
-    // Burn makes two leaves of it here.
-    tied.map(|tied| tied.valid().train()).unwrap();
+    let weight = Param::from_tensor(tied.head.val().inner());
+    let mut shared = fabric.setup(Shared { weight }).unwrap();
+    let mut of_tied = fabric.setup_optimizer(&tied, AdamWConfig::new()).unwrap();
+    let mut of_shared = fabric.setup_optimizer(&shared, AdamWConfig::new()).unwrap();
     for _ in 0..3 {
+        // Burn makes two leaves of it here, and the gradient of one would be lost.
+        tied.map(|tied| tied.valid().train()).unwrap();
         let gradients = fabric.backward(tied.loss(), &tied).unwrap();
-        optimizer.step(1e-2, &mut tied, gradients).unwrap();
+        of_tied.step(1e-2, &mut tied, gradients).unwrap();
+        let gradients = fabric.backward(shared.loss(), &shared).unwrap();
+        of_shared.step(1e-2, &mut shared, gradients).unwrap();
     }
+    assert_eq!(tied.head.to_data(), shared.weight.to_data());
     assert_eq!(tied.head.to_data(), tied.embedding.weight.to_data());
+}
+
+#[test]
+fn a_tie_that_is_made_later_is_kept_by_the_optimizer_there_is() {
+    let fabric = fabric();
+    let apart = |device: &Device| {
+        let mut tied = Tied::new(device);
+        tied.head = Param::from_tensor(burn::tensor::Tensor::ones([7, 3], device));
+        tied
+    };
+    let mut tied = fabric.setup(fabric.init_module(apart).unwrap()).unwrap();
+    let embedding = tied.parameters().only(["embedding"]);
+    let mut optimizer = fabric
+        .setup_optimizer(&embedding, SgdConfig::new())
+        .unwrap();
+    tied.map(|mut tied| {
+        tied.head = tied.embedding.weight.clone();
+        tied
+    })
+    .unwrap();
+    for _ in 0..2 {
+        let before = tied.head.to_data();
+        let gradients = fabric.backward(tied.loss(), &tied).unwrap();
+        optimizer.step(0.1, &mut tied, gradients).unwrap();
+        assert_ne!(tied.head.to_data(), before);
+        assert_eq!(tied.head.to_data(), tied.embedding.weight.to_data());
+    }
 }
 
 #[test]

@@ -198,10 +198,11 @@ impl<M: Materialize> Meta<M> {
 
     /// Does not compile, and says why: what people call first on a module.
     #[doc(hidden)]
-    pub fn forward<T>(&self, _input: T)
+    pub fn forward<T>(&self, input: T) -> T
     where
         Self: Computes,
     {
+        input
     }
 
     /// Both parts, for whoever goes on from here.

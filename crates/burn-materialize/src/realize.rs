@@ -30,6 +30,12 @@ pub trait Realize {
     /// The module it becomes.
     type Module: Materialize;
 
+    /// Whether values are drawn from the seed given to [`realize`](Realize::realize).
+    const DRAWS: bool;
+
+    /// Run a pass over a copy of the module as it is, to look at it. Allocates nothing by itself.
+    fn look(&self, pass: &mut dyn Pass);
+
     /// Allocate what is not real yet on `device` and turn autodiff on, ties kept. `seed` draws the
     /// lazy parameters of a plain module; a `Meta` has its own seed.
     ///
@@ -87,6 +93,11 @@ impl std::fmt::Display for RealizeReport {
 
 impl<M: Materialize> Realize for &Meta<M> {
     type Module = M;
+    const DRAWS: bool = false;
+
+    fn look(&self, pass: &mut dyn Pass) {
+        traverse(self.parts().0.clone(), pass);
+    }
 
     fn realize(self, device: &Device, _seed: u64) -> Result<Realized<M>, MaterializeError> {
         let module = self.materialize(&device.clone().without_autodiff())?;
@@ -112,6 +123,11 @@ impl<M: Materialize> Realize for &Meta<M> {
 
 impl<M: Materialize> Realize for Meta<M> {
     type Module = M;
+    const DRAWS: bool = false;
+
+    fn look(&self, pass: &mut dyn Pass) {
+        traverse(self.parts().0.clone(), pass);
+    }
 
     fn realize(self, device: &Device, seed: u64) -> Result<Realized<M>, MaterializeError> {
         (&self).realize(device, seed)
@@ -120,6 +136,11 @@ impl<M: Materialize> Realize for Meta<M> {
 
 impl<M: Materialize> Realize for M {
     type Module = M;
+    const DRAWS: bool = true;
+
+    fn look(&self, pass: &mut dyn Pass) {
+        traverse(self.clone(), pass);
+    }
 
     fn realize(self, device: &Device, seed: u64) -> Result<Realized<M>, MaterializeError> {
         let device = device.clone().without_autodiff();

@@ -7,9 +7,10 @@ use burn::tensor::kind::BridgeTensor;
 use burn::tensor::{DType, Device, Shape};
 use burn_meta::{DefaultDTypes, DrawKey, Recipe, RecipeError, RecipeKind, Recording, TensorId};
 
+use crate::Materialize;
 use crate::error::Problem;
 use crate::init_plan::{Declarations, Declared};
-use crate::inventory::{Entry, State};
+use crate::inventory::{Entry, State, inventory};
 
 /// How each tensor of a module is made: what its constructor recorded, and over that what its
 /// hooks declared.
@@ -136,6 +137,19 @@ impl Recipes {
         let real = entries.iter().filter(|entry| entry.state == State::Real);
         let real: HashSet<&str> = real.map(|entry| entry.path.as_str()).collect();
         self.roots.retain(|path, _| real.contains(path.as_str()));
+    }
+
+    /// Forget how tensors are made that `module` does not have any more, or has in another shape.
+    pub fn forget_missing<M: Materialize>(&mut self, module: &M) {
+        let entries = inventory(module);
+        let shapes: HashMap<&str, &Entry> = entries
+            .iter()
+            .map(|entry| (entry.path.as_str(), entry))
+            .collect();
+        self.roots.retain(|path, root| {
+            let entry = shapes.get(path.as_str());
+            entry.is_some_and(|entry| entry.has_shape(&root.shape))
+        });
     }
 
     pub(crate) fn root(&self, path: &str) -> Option<&Root> {

@@ -4,7 +4,7 @@ use std::any::Any;
 
 use burn::module::{Module, Param, ParamId, Parameter, RunningState};
 use burn::tensor::kind::{Autodiff, Basic, BridgeTensor, Kind, TensorKind};
-use burn::tensor::{DType, Device, Shape, Tensor};
+use burn::tensor::{DType, Device, GradientCheckpointingStrategy, Shape, Tensor};
 
 use crate::site::Role;
 
@@ -37,7 +37,8 @@ pub trait Slot {
     /// Replace the value by a function of it, outside of any autodiff graph, in place where nobody
     /// else holds the tensor. What required gradients is a new leaf that does.
     fn update(&mut self, update: &mut dyn FnMut(BridgeTensor) -> BridgeTensor);
-    /// Turn autodiff on as `Module::train` does; what has it stays the leaf it is.
+    /// Turn autodiff on as `Module::train` does, without gradient checkpointing. A leaf stays the
+    /// leaf it is; what requires gradients and is none becomes one.
     fn train(&mut self);
     /// Turn autodiff off as `Module::valid` does; a running state is another one from then on.
     fn valid(&mut self);
@@ -67,6 +68,15 @@ fn outside_autodiff<const D: usize, K: Autodiff + TensorKind>(
             .with_gradient_checkpointing_strategy(strategy),
         None => updated,
     }
+}
+
+/// The same tensor under the strategy that `autodiff` gives: all tensors of a module share one.
+fn plain_strategy<const D: usize, K: Autodiff>(tensor: Tensor<D, K>) -> Tensor<D, K> {
+    tensor.with_gradient_checkpointing_strategy(GradientCheckpointingStrategy::default())
+}
+
+fn has_plain_strategy<const D: usize, K: Autodiff>(tensor: &Tensor<D, K>) -> bool {
+    tensor.gradient_checkpointing_strategy() == Some(GradientCheckpointingStrategy::default())
 }
 
 /// A `Param<Tensor>`. The option is empty only while a method runs.
@@ -167,9 +177,16 @@ where
     }
 
     fn train(&mut self) {
-        if !self.device().is_autodiff() {
-            self.change(Module::train);
-        }
+        self.change(|param| {
+            let (id, tensor, mapper) = param.consume();
+            // A leaf stays the leaf it is. What Burn's `Param::map` made of one is none: it would
+            // get no gradient, and its graph can be walked only once.
+            if tensor.is_require_grad() {
+                return Param::from_mapped_value(id, plain_strategy(tensor), mapper);
+            }
+            let tensor = tensor.without_autodiff();
+            Module::train(Param::from_mapped_value(id, tensor, mapper))
+        });
     }
 
     fn valid(&mut self) {
@@ -212,6 +229,13 @@ impl<const D: usize> RunningSlot<D> {
 
     pub(crate) fn into_state(self) -> RunningState<Tensor<D>> {
         self.state
+    }
+
+    /// The value with every thread's last update. Burn keeps them apart and puts them together for
+    /// `valid` and `train` only; its `value_sync` looks at the current thread's.
+    fn value(&self) -> Tensor<D> {
+        drop(Module::valid(&self.state));
+        self.state.value()
     }
 
     fn rebuild(&mut self, value: Tensor<D>) {
@@ -269,7 +293,7 @@ impl<const D: usize> Slot for RunningSlot<D> {
     }
 
     fn tensor(&self) -> BridgeTensor {
-        self.state.value_sync().into_bridge()
+        self.value().into_bridge()
     }
 
     fn replace(&mut self, tensor: BridgeTensor) {
@@ -277,21 +301,23 @@ impl<const D: usize> Slot for RunningSlot<D> {
     }
 
     fn update(&mut self, update: &mut dyn FnMut(BridgeTensor) -> BridgeTensor) {
-        self.rebuild(outside_autodiff(self.state.value_sync(), update));
+        self.rebuild(outside_autodiff(self.value(), update));
     }
 
     fn train(&mut self) {
         if !self.device().is_autodiff() {
-            self.rebuild(self.state.value_sync().autodiff());
+            self.rebuild(self.value().autodiff());
+        } else if !has_plain_strategy(&self.value()) {
+            self.rebuild(plain_strategy(self.value()));
         }
     }
 
     fn valid(&mut self) {
-        self.rebuild(self.state.value_sync().without_autodiff());
+        self.rebuild(self.value().without_autodiff());
     }
 
     fn fork(&mut self, device: &Device) {
-        self.rebuild(self.state.value_sync().to_device(device));
+        self.rebuild(self.value().to_device(device));
     }
 
     fn handle(&self) -> Box<dyn Any> {
@@ -376,9 +402,10 @@ impl<const D: usize, K: Autodiff + TensorKind + 'static> Slot for BufferSlot<D, 
     }
 
     fn train(&mut self) {
-        if !self.device().is_autodiff() {
-            self.0 = self.0.take().map(Tensor::autodiff);
-        }
+        self.0 = self
+            .0
+            .take()
+            .map(|tensor| plain_strategy(tensor.autodiff()));
     }
 
     fn valid(&mut self) {

@@ -1,5 +1,6 @@
 //! Ties: one parameter at several paths.
 
+use std::any::Any;
 use std::collections::{HashMap, HashSet};
 
 use burn::module::ParamId;
@@ -8,7 +9,7 @@ use burn_meta::read;
 use crate::Materialize;
 use crate::error::{MaterializeError, Problem, Problems};
 use crate::inventory::{Entry, State, inventory};
-use crate::site::Site;
+use crate::site::{Role, Site};
 use crate::slot::Slot;
 use crate::train::train;
 use crate::traversal::{Pass, traverse};
@@ -21,6 +22,29 @@ use crate::traversal::{Pass, traverse};
 pub fn retie<M: Materialize>(module: M) -> Result<M, MaterializeError> {
     check_real_ties(&module, &inventory(&module))?;
     Ok(train(module, false))
+}
+
+/// A copy that shares no running state with `module`, as clones do: what changes those of the copy
+/// in place, as Burn's mappers and records do, leaves the module alone. States that the module
+/// shares within itself stay shared there.
+pub fn detached<M: Materialize>(module: &M) -> M {
+    #[derive(Default)]
+    struct Detach(HashMap<ParamId, Box<dyn Any>>);
+    impl Pass for Detach {
+        fn tensor(&mut self, _site: &Site<'_>, slot: &mut dyn Slot) {
+            let (Role::RunningState, Some(id)) = (slot.role(), slot.id()) else {
+                return;
+            };
+            if let Some(first) = self.0.get(&id)
+                && slot.tie(first.as_ref())
+            {
+                return;
+            }
+            slot.update(&mut |value| value);
+            self.0.insert(id, slot.handle());
+        }
+    }
+    traverse(module.clone(), &mut Detach::default())
 }
 
 /// Tensors that exist under one id must be one tensor; only their values can tell.

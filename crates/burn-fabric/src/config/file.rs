@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::{FabricConfig, SettingProblem};
+use super::{FabricConfig, Layers, Origin, SettingProblem};
 use crate::error::FabricError;
 
 impl FabricConfig {
@@ -50,24 +50,34 @@ impl FabricConfig {
     /// Write TOML.
     ///
     /// # Errors
-    /// [`FabricError::Settings`] for what a file cannot hold: a device of your own.
+    /// [`FabricError::Settings`] for what is out of range, and for what a file cannot hold: a
+    /// device of your own, a number that TOML has no room for.
     pub fn to_toml(&self) -> Result<String, FabricError> {
+        self.check()?;
         toml::to_string(self).map_err(|error| unwritable(&error))
     }
 
     /// Write JSON.
     ///
     /// # Errors
-    /// [`FabricError::Settings`] for what a file cannot hold: a device of your own.
+    /// [`FabricError::Settings`] for what is out of range, and for what a file cannot hold: a
+    /// device of your own.
     pub fn to_json(&self) -> Result<String, FabricError> {
+        self.check()?;
         serde_json::to_string_pretty(self).map_err(|error| unwritable(&error))
+    }
+
+    /// That it could be used as it is.
+    fn check(&self) -> Result<(), FabricError> {
+        Layers(vec![(Origin::Config, self.clone())]).resolve()?;
+        Ok(())
     }
 }
 
 fn unwritable(error: &dyn std::fmt::Display) -> FabricError {
     let problem = SettingProblem::Kind {
-        setting: "accelerator".to_owned(),
-        found: "this value".to_owned(),
+        setting: "configuration".to_owned(),
+        found: "one of these values".to_owned(),
         message: error.to_string(),
     };
     FabricError::Settings {
@@ -76,8 +86,23 @@ fn unwritable(error: &dyn std::fmt::Display) -> FabricError {
 }
 
 fn parse_toml(text: &str, origin: &str) -> Result<FabricConfig, FabricError> {
-    let fields = toml::from_str::<Map<String, Value>>(text);
+    let table = toml::from_str::<toml::Table>(text);
+    let fields = table.map(|table| {
+        let fields = table.into_iter();
+        fields
+            .map(|(key, value)| (key, json(value)))
+            .collect::<Map<_, _>>()
+    });
     parse(fields, origin, "TOML")
+}
+
+/// JSON has neither NaN nor infinities, and would make them nothing at all: they stay their names,
+/// which no setting takes.
+fn json(value: toml::Value) -> Value {
+    match value {
+        toml::Value::Float(number) if !number.is_finite() => Value::String(number.to_string()),
+        value => serde_json::to_value(value).unwrap_or(Value::Null),
+    }
 }
 
 fn parse_json(text: &str, origin: &str) -> Result<FabricConfig, FabricError> {

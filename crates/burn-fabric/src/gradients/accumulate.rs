@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::iter::Peekable;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use burn::module::ParamId;
 use burn::optim::GradientsParams;
 
-use super::{no_gradients, with_rank};
+use super::{check_shapes, no_gradients, with_rank};
 use crate::config::SettingProblem;
 use crate::error::FabricError;
 use crate::parameters::HasParameters;
@@ -47,15 +48,34 @@ pub struct Accumulation {
     held: HashMap<ParamId, usize>,
     /// The weights of what is in `sums`, summed.
     weight: f64,
+    /// The group that what is in `sums` belongs to.
+    group: Option<u64>,
 }
 
 /// Where a micro-batch stands in its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MicroBatch {
-    /// More follow.
-    Inner,
-    /// It ends the group: the step is due.
-    Last,
+pub struct MicroBatch {
+    is_last: bool,
+    /// The group, where [`Accumulation::groups`] made it.
+    group: Option<u64>,
+}
+
+impl MicroBatch {
+    /// More follow. For loops of your own; [`Accumulation::groups`] makes them otherwise.
+    pub const INNER: Self = Self {
+        is_last: false,
+        group: None,
+    };
+    /// It ends its group. For loops of your own.
+    pub const LAST: Self = Self {
+        is_last: true,
+        group: None,
+    };
+
+    /// Whether it ends its group: the step is due.
+    pub fn is_last(self) -> bool {
+        self.is_last
+    }
 }
 
 impl Accumulation {
@@ -66,26 +86,24 @@ impl Accumulation {
                 problems: vec![problem],
             });
         }
-        Ok(Self::of(size))
-    }
-
-    /// For a size that was checked.
-    pub(crate) fn of(size: usize) -> Self {
-        Self {
+        Ok(Self {
             size,
             sums: GradientsParams::new(),
             held: HashMap::new(),
             weight: 0.0,
-        }
+            group: None,
+        })
     }
 
     /// Pair each batch with its place in its group. The last batch ends its group however few came
-    /// before it, so no gradient is left behind.
+    /// before it, so no gradient is left behind. A batch that is to be left out is given to
+    /// [`skip`](Accumulation::skip).
     pub fn groups<I: IntoIterator>(&self, batches: I) -> MicroBatches<I::IntoIter> {
         MicroBatches {
             batches: batches.into_iter().peekable(),
             size: self.size,
             place: 0,
+            group: NEXT_GROUP.fetch_add(1, Ordering::Relaxed),
         }
     }
 
@@ -107,8 +125,10 @@ impl Accumulation {
     ///
     /// # Errors
     /// [`FabricError::NoGradients`] where none belongs to a parameter of `of`,
-    /// [`FabricError::Weight`] where the weight is no positive number, [`FabricError::Patterns`]
-    /// and [`FabricError::Poisoned`] as the parameters are selected; what was accumulated stays.
+    /// [`FabricError::GradientShape`], [`FabricError::Weight`] where the weight is no positive
+    /// number, [`FabricError::GroupUnfinished`] where another group's gradients still wait,
+    /// [`FabricError::Patterns`] and [`FabricError::Poisoned`] as the parameters are selected; what
+    /// was accumulated stays.
     pub fn add_weighted<P: HasParameters>(
         &mut self,
         place: MicroBatch,
@@ -119,10 +139,16 @@ impl Accumulation {
         if !(weight > 0.0 && weight.is_finite()) {
             return Err(FabricError::Weight { weight });
         }
-        let parameters = of.parameters();
-        let selected = parameters.selected()?;
-        let mut found = false;
-        for parameter in &selected {
+        if self.is_pending() && self.group != place.group {
+            return Err(FabricError::GroupUnfinished);
+        }
+        let selected = of.parameters().selected()?;
+        let parameters = selected.iter();
+        let parameters = parameters.map(|one| (one.id, &one.shape, || one.full_path()));
+        if check_shapes(&gradients, parameters)?.len() == selected.len() {
+            return Err(no_gradients(&selected));
+        }
+        for parameter in selected.iter() {
             let (id, rank) = (parameter.id, parameter.rank());
             with_rank!(rank, D => {
                 let Some(gradient) = gradients.remove::<D>(id) else { continue };
@@ -134,16 +160,15 @@ impl Accumulation {
                 self.sums.register(id, sum);
             });
             self.held.insert(id, rank);
-            found = true;
         }
-        if !found {
-            return Err(no_gradients(&selected));
-        }
+        self.group = place.group;
         self.weight += weight;
-        Ok(match place {
-            MicroBatch::Inner => None,
-            MicroBatch::Last => self.finish(),
-        })
+        Ok(if place.is_last { self.finish() } else { None })
+    }
+
+    /// Leave a batch out; the mean of its group, when it would have ended it.
+    pub fn skip(&mut self, place: MicroBatch) -> Option<GradientsParams> {
+        if place.is_last { self.finish() } else { None }
     }
 
     /// Whether gradients wait for their group to end.
@@ -173,12 +198,15 @@ impl Accumulation {
     }
 }
 
+static NEXT_GROUP: AtomicU64 = AtomicU64::new(0);
+
 /// Batches with their places, from [`Accumulation::groups`].
 pub struct MicroBatches<I: Iterator> {
     batches: Peekable<I>,
     size: usize,
     /// How many of the group have been handed out.
     place: usize,
+    group: u64,
 }
 
 impl<I: Iterator> Iterator for MicroBatches<I> {
@@ -187,11 +215,13 @@ impl<I: Iterator> Iterator for MicroBatches<I> {
     fn next(&mut self) -> Option<Self::Item> {
         let batch = self.batches.next()?;
         self.place += 1;
-        if self.place < self.size && self.batches.peek().is_some() {
-            return Some((batch, MicroBatch::Inner));
+        let group = Some(self.group);
+        let is_last = self.place >= self.size || self.batches.peek().is_none();
+        if is_last {
+            self.place = 0;
+            self.group = NEXT_GROUP.fetch_add(1, Ordering::Relaxed);
         }
-        self.place = 0;
-        Some((batch, MicroBatch::Last))
+        Some((batch, MicroBatch { is_last, group }))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

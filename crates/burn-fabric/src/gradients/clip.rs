@@ -3,7 +3,7 @@
 use burn::optim::GradientsParams;
 use burn::tensor::{DType, FloatDType, Tensor};
 
-use super::{no_gradients, with_rank};
+use super::{check_shapes, no_gradients, with_rank};
 use crate::config::SettingProblem;
 use crate::error::FabricError;
 use crate::parameters::Selected;
@@ -44,8 +44,8 @@ pub enum NonFinite {
     /// Return an error that names their parameters.
     #[default]
     Refuse,
-    /// Take all gradients away, so that nothing can be stepped with them, and report their
-    /// parameters.
+    /// Take all gradients of the clipped parameters away, so that they cannot be stepped with them,
+    /// and report which are broken.
     Skip,
 }
 
@@ -76,18 +76,23 @@ impl Clipped {
 
 /// Clip the gradients of `parameters`, or only measure and check them.
 pub(crate) fn clip(
-    parameters: &[Selected<'_>],
+    parameters: &[Selected],
     gradients: &mut GradientsParams,
     clip: Option<Clip>,
     non_finite: NonFinite,
 ) -> Result<Clipped, FabricError> {
-    let squares = sums_of_squares(parameters, gradients);
+    let shapes = parameters.iter();
+    check_shapes(
+        gradients,
+        shapes.map(|one| (one.id, &one.shape, || one.full_path())),
+    )?;
+    let squares = squares(parameters, gradients);
     if squares.is_empty() {
         return Err(no_gradients(parameters));
     }
-    let broken = squares.iter().filter(|(_, square)| !square.is_finite());
+    let broken = squares.iter().filter(|(_, squares)| !squares.is_finite());
     let broken: Vec<String> = broken.map(|(parameter, _)| parameter.full_path()).collect();
-    let norm = squares.iter().map(|(_, square)| square).sum::<f64>().sqrt();
+    let norm = Squares::norm(squares.iter().map(|(_, squares)| *squares));
     if !broken.is_empty() {
         if non_finite == NonFinite::Refuse {
             return Err(FabricError::NonFiniteGradients { parameters: broken });
@@ -128,11 +133,39 @@ fn change<const D: usize>(
     }
 }
 
-/// The sum of squares of each gradient there is, infinite or NaN only where an element is.
-fn sums_of_squares<'p, 's>(
-    parameters: &'s [Selected<'p>],
+/// A sum of squares, as `scale^2 * sum`: squares leave the range of floats long before their
+/// numbers do.
+#[derive(Clone, Copy, Debug)]
+struct Squares {
+    scale: f64,
+    sum: f64,
+}
+
+impl Squares {
+    /// Below it, squares that matter may have been lost to zero; above the greatest float they were
+    /// lost to infinity.
+    const LEAST: f64 = 1e-25;
+
+    fn is_finite(self) -> bool {
+        self.scale.is_finite() && self.sum.is_finite()
+    }
+
+    /// The root of all of them together.
+    fn norm(all: impl Iterator<Item = Self> + Clone) -> f64 {
+        let scale = all.clone().map(|one| one.scale).fold(0.0, f64::max);
+        if scale == 0.0 {
+            return 0.0;
+        }
+        let sums = all.map(|one| (one.scale / scale).powi(2) * one.sum);
+        scale * sums.sum::<f64>().sqrt()
+    }
+}
+
+/// The sum of squares of each gradient there is; not finite only where an element is not.
+fn squares<'s>(
+    parameters: &'s [Selected],
     gradients: &GradientsParams,
-) -> Vec<(&'s Selected<'p>, f64)> {
+) -> Vec<(&'s Selected, Squares)> {
     let mut found = Vec::new();
     // The sums of chunks, and how many each gradient has: read from the device all at once.
     let mut partial: Vec<Tensor<1>> = Vec::new();
@@ -146,21 +179,26 @@ fn sums_of_squares<'p, 's>(
             found.push((parameter, partial.len() - before, gradient));
         }
     }
-    let Some(device) = partial.first().map(Tensor::device) else {
-        return Vec::new();
+    let sums = match partial.first().map(Tensor::device) {
+        Some(device) => {
+            let partial = partial.into_iter().map(|sum| sum.to_device(&device));
+            Tensor::cat(partial.collect(), 0)
+                .into_data()
+                .iter::<f64>()
+                .collect()
+        }
+        // Gradients without an element.
+        None => Vec::new(),
     };
-    let partial = partial.into_iter().map(|sum| sum.to_device(&device));
-    let sums = Tensor::cat(partial.collect(), 0).into_data();
-    let mut sums = sums.iter::<f64>();
+    let mut sums = sums.into_iter();
     let found = found.into_iter().map(|(parameter, chunks, gradient)| {
         let sum: f64 = sums.by_ref().take(chunks).sum();
-        // Squares overflow long before their numbers do.
-        let sum = if sum.is_finite() {
-            sum
+        let squares = if chunks == 0 || (Squares::LEAST..f64::MAX).contains(&sum) {
+            Squares { scale: 1.0, sum }
         } else {
-            scaled_sum_of_squares(&gradient)
+            scaled(&gradient)
         };
-        (parameter, sum)
+        (parameter, squares)
     });
     found.collect()
 }
@@ -184,18 +222,24 @@ fn chunks(gradient: &Tensor<1>, mut each: impl FnMut(Tensor<1>)) {
 }
 
 /// The sum of squares through the greatest element: `m^2 * sum((g / m)^2)`.
-fn scaled_sum_of_squares(gradient: &Tensor<1>) -> f64 {
-    let greatest: f64 = gradient.clone().abs().max().into_scalar();
-    if !greatest.is_finite() || gradient.clone().contains_nan().into_scalar() {
-        return f64::NAN;
+fn scaled(gradient: &Tensor<1>) -> Squares {
+    let broken = Squares {
+        scale: 1.0,
+        sum: f64::NAN,
+    };
+    if gradient.clone().contains_nan().into_scalar() {
+        return broken;
+    }
+    let scale: f64 = gradient.clone().abs().max().into_scalar();
+    if scale == 0.0 {
+        return Squares { scale, sum: 0.0 };
+    }
+    if !scale.is_finite() {
+        return broken;
     }
     let mut sum = 0.0;
     chunks(gradient, |chunk| {
-        sum += chunk
-            .div_scalar(greatest)
-            .square()
-            .sum()
-            .into_scalar::<f64>();
+        sum += chunk.div_scalar(scale).square().sum().into_scalar::<f64>();
     });
-    greatest * greatest * sum
+    Squares { scale, sum }
 }

@@ -1,7 +1,6 @@
 //! What an optimizer can be made from.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 use burn::optim::decay::WeightDecayConfig;
 use burn::optim::grad_clipping::GradientClipping;
@@ -13,7 +12,6 @@ use serde_json::Value;
 
 use super::groups::ParameterGroups;
 use crate::config::SettingProblem;
-use crate::gradients::MAX_RANK;
 
 /// A configuration of burn-optim, an optimizer of your own in [`Custom`], or several of them in
 /// [`ParameterGroups`].
@@ -28,6 +26,21 @@ pub trait OptimizerConfig {
     /// Itself for every parameter, or for those of its groups.
     #[doc(hidden)]
     fn into_groups(self) -> ParameterGroups;
+}
+
+/// One configuration for whatever parameters it is given: any [`OptimizerConfig`] but
+/// [`ParameterGroups`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no single optimizer configuration",
+    note = "pass one of burn's, such as `AdamWConfig::new()`, or your own `Optimizer` as `Custom(optimizer)`"
+)]
+#[expect(private_bounds, reason = "nobody else can implement it")]
+pub trait SingleOptimizer: Configured + 'static {}
+
+impl<S: SingleOptimizer> OptimizerConfig for S {
+    fn into_groups(self) -> ParameterGroups {
+        ParameterGroups::new(self)
+    }
 }
 
 /// An optimizer that burn-optim does not know.
@@ -54,15 +67,11 @@ pub(crate) struct BuiltOptimizer {
 
 impl BuiltOptimizer {
     pub(crate) fn takes(&self, rank: usize) -> bool {
-        rank <= MAX_RANK && self.rank.is_none_or(|only| only == rank)
+        self.rank.is_none_or(|only| only == rank)
     }
 }
 
-impl<O: Optimizer + 'static> OptimizerConfig for Custom<O> {
-    fn into_groups(self) -> ParameterGroups {
-        ParameterGroups::of_one(Arc::new(self))
-    }
-}
+impl<O: Optimizer + 'static> SingleOptimizer for Custom<O> {}
 
 impl<O: Optimizer + 'static> Configured for Custom<O> {
     fn build(
@@ -88,11 +97,7 @@ impl<O: Optimizer + 'static> Configured for Custom<O> {
 
 macro_rules! configs {
     ($($config:ident: $decay:expr, $rank:expr;)*) => {$(
-        impl OptimizerConfig for $config {
-            fn into_groups(self) -> ParameterGroups {
-                ParameterGroups::of_one(Arc::new(self))
-            }
-        }
+        impl SingleOptimizer for $config {}
 
         impl Configured for $config {
             fn build(
@@ -104,7 +109,7 @@ macro_rules! configs {
                     Some(decay) => self.clone().with_weight_decay(($decay)(decay)),
                     None => self.clone(),
                 };
-                check(&config, place)?;
+                check(&config, &$config::new(), place)?;
                 let build = || BuiltOptimizer {
                     name: stringify!($config),
                     // The configurations keep their clipping to themselves; what they make shows it.
@@ -147,15 +152,21 @@ configs! {
 
 /// Find every setting that is out of range. The configurations keep their fields private and are
 /// serialisable, so their fields are read there; Burn itself checks hardly any.
-fn check(config: &impl serde::Serialize, place: &str) -> Result<(), Vec<SettingProblem>> {
-    let mut problems = Vec::new();
-    match serde_json::to_value(config) {
-        Ok(settings) => check_value("", &settings, place, &mut problems),
-        Err(error) => problems.push(SettingProblem::Rejected {
+fn check<C: serde::Serialize>(
+    config: &C,
+    default: &C,
+    place: &str,
+) -> Result<(), Vec<SettingProblem>> {
+    let rejected = |error: serde_json::Error| {
+        vec![SettingProblem::Rejected {
             place: place.to_owned(),
             message: error.to_string(),
-        }),
-    }
+        }]
+    };
+    let settings = serde_json::to_value(config).map_err(rejected)?;
+    let default = serde_json::to_value(default).map_err(rejected)?;
+    let mut problems = Vec::new();
+    check_value("", &settings, Some(&default), place, &mut problems);
     if problems.is_empty() {
         Ok(())
     } else {
@@ -163,49 +174,48 @@ fn check(config: &impl serde::Serialize, place: &str) -> Result<(), Vec<SettingP
     }
 }
 
-fn check_value(name: &str, value: &Value, place: &str, problems: &mut Vec<SettingProblem>) {
+fn check_value(
+    name: &str,
+    value: &Value,
+    default: Option<&Value>,
+    place: &str,
+    problems: &mut Vec<SettingProblem>,
+) {
+    let mut out_of_range = |found: &dyn std::fmt::Display, expected| {
+        let setting = format!("{place}{name}");
+        problems.push(SettingProblem::out_of_range(&setting, found, expected));
+    };
     match value {
         Value::Object(fields) => {
             for (field, value) in fields {
-                check_value(field, value, place, problems);
+                let default = default.and_then(|default| default.get(field));
+                check_value(field, value, default, place, problems);
+            }
+        }
+        Value::Array(values) => {
+            for value in values {
+                check_value(name, value, None, place, problems);
             }
         }
         Value::Number(number) => {
             let number = number.as_f64().unwrap_or(f64::NAN);
-            if let Some(range) = range(name).filter(|range| !range.holds(number)) {
-                let setting = format!("{place}{name}");
-                problems.push(SettingProblem::out_of_range(&setting, number, range.words));
+            if let Some((_, expected)) = range(name).filter(|(holds, _)| !holds(number)) {
+                out_of_range(&number, expected);
             }
         }
-        // JSON has no other way to write NaN and the infinities.
-        Value::Null if range(name).is_some_and(|range| !range.optional) => {
-            let setting = format!("{place}{name}");
-            problems.push(SettingProblem::out_of_range(
-                &setting,
-                "no finite number",
-                "a number",
-            ));
+        // JSON has no other way to write a NaN or an infinity. What may be left out altogether is
+        // left out by default.
+        Value::Null if default != Some(&Value::Null) => {
+            out_of_range(&"no finite number", "a number");
         }
         _ => {}
     }
 }
 
-struct Range {
-    holds: fn(f64) -> bool,
-    words: &'static str,
-    /// Whether a configuration may leave it out.
-    optional: bool,
-}
-
-impl Range {
-    fn holds(&self, number: f64) -> bool {
-        (self.holds)(number)
-    }
-}
-
-/// What burn-optim's settings mean, by name; those that take any number are left out.
-fn range(setting: &str) -> Option<Range> {
-    let (holds, words): (fn(f64) -> bool, _) = match setting {
+/// What burn-optim's settings mean, by name: which values, and in words. Those that take any number
+/// are left out.
+fn range(setting: &str) -> Option<(fn(f64) -> bool, &'static str)> {
+    Some(match setting {
         // Averages forget, and what never forgets divides by zero in the first correction.
         "beta_1" | "beta_2" | "beta_3" | "alpha" => {
             (|x| (0.0..1.0).contains(&x), "at least 0 and below 1")
@@ -215,11 +225,5 @@ fn range(setting: &str) -> Option<Range> {
         "Value" | "Norm" => (|x| x > 0.0, "above 0"),
         "ns_steps" => (|x| x >= 1.0, "at least 1"),
         _ => return None,
-    };
-    let optional = matches!(setting, "weight_decay" | "momentum");
-    Some(Range {
-        holds,
-        words,
-        optional,
     })
 }

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use super::OptimizerConfig;
-use super::config::{BuiltOptimizer, Configured};
+use super::config::{BuiltOptimizer, Configured, OptimizerConfig, SingleOptimizer};
 use crate::config::SettingProblem;
 use crate::error::FabricError;
 use crate::parameters::Selected;
@@ -64,16 +63,11 @@ impl GroupRate {
 
 impl ParameterGroups {
     /// An optimizer for every parameter that no group matches.
-    ///
-    /// # Panics
-    /// Never: an invalid configuration is refused by `setup_optimizer`.
-    pub fn new(optimizer: impl OptimizerConfig) -> Self {
-        optimizer.into_groups()
-    }
-
-    pub(super) fn of_one(base: Arc<dyn Configured>) -> Self {
-        let groups = Vec::new();
-        Self { base, groups }
+    pub fn new(optimizer: impl SingleOptimizer) -> Self {
+        Self {
+            base: Arc::new(optimizer),
+            groups: Vec::new(),
+        }
     }
 
     /// Add a group.
@@ -102,9 +96,8 @@ impl ParameterGroup {
     }
 
     /// Another optimizer.
-    pub fn optimizer(mut self, optimizer: impl OptimizerConfig) -> Self {
-        // Groups within a group have nothing to say: what stands alone counts.
-        self.optimizer = Some(optimizer.into_groups().base);
+    pub fn optimizer(mut self, optimizer: impl SingleOptimizer) -> Self {
+        self.optimizer = Some(Arc::new(optimizer));
         self
     }
 
@@ -128,13 +121,13 @@ impl ParameterGroup {
 }
 
 /// An optimizer that is ready, and the rate of its group.
-pub(super) struct BuiltGroup {
+pub(crate) struct BuiltGroup {
     pub(super) optimizer: BuiltOptimizer,
     pub(super) rate: GroupRate,
 }
 
 /// Groups over the parameters they govern.
-pub(super) struct Assignment {
+pub(crate) struct Assignment {
     pub(super) groups: Vec<BuiltGroup>,
     /// The group of each parameter.
     pub(super) group_of: Vec<usize>,
@@ -144,9 +137,14 @@ impl ParameterGroups {
     /// Build the optimizers and give each of `parameters` one.
     ///
     /// # Errors
-    /// [`FabricError::OptimizerConfig`], [`FabricError::Patterns`], [`FabricError::Rank`], each
-    /// with all its problems.
-    pub(super) fn assign(&self, parameters: &[Selected<'_>]) -> Result<Assignment, FabricError> {
+    /// [`FabricError::NothingTrainable`], [`FabricError::OptimizerConfig`],
+    /// [`FabricError::Patterns`], [`FabricError::Rank`], each with all its problems.
+    pub(crate) fn assign(&self, parameters: &[Selected]) -> Result<Assignment, FabricError> {
+        if !parameters.iter().any(|parameter| parameter.trainable) {
+            return Err(FabricError::NothingTrainable {
+                parameters: parameters.iter().map(Selected::full_path).collect(),
+            });
+        }
         let groups = self.build()?;
         let group_of = self.match_groups(parameters)?;
         let assignment = Assignment { groups, group_of };
@@ -185,14 +183,14 @@ impl ParameterGroups {
         }
     }
 
-    fn match_groups(&self, parameters: &[Selected<'_>]) -> Result<Vec<usize>, FabricError> {
+    fn match_groups(&self, parameters: &[Selected]) -> Result<Vec<usize>, FabricError> {
         let mut problems = Vec::new();
         let mut group_of = vec![0; parameters.len()];
         let mut patterns: Vec<Vec<Pattern>> = Vec::new();
         for (number, group) in (1..).zip(&self.groups) {
             let compiled = compile(&group.patterns, &mut problems);
             for (parameter, group) in parameters.iter().zip(&mut group_of) {
-                if compiled.iter().any(|pattern| matches(parameter, pattern)) {
+                if compiled.iter().any(|pattern| parameter.matches(pattern)) {
                     *group = number;
                 }
             }
@@ -200,8 +198,7 @@ impl ParameterGroups {
         }
         for (number, patterns) in (1..).zip(&patterns) {
             for pattern in patterns {
-                let matched =
-                    || (0..parameters.len()).filter(|i| matches(&parameters[*i], pattern));
+                let matched = || (0..parameters.len()).filter(|i| parameters[*i].matches(pattern));
                 let paths = || matched().map(|i| parameters[i].full_path()).collect();
                 let pattern = pattern.text().to_owned();
                 if matched().next().is_none() {
@@ -211,7 +208,7 @@ impl ParameterGroups {
                 } else if matched().all(|i| !parameters[i].trainable) {
                     let frozen = paths();
                     problems.push(PatternProblem::Frozen { pattern, frozen });
-                } else if matched().all(|i| group_of[i] != number) {
+                } else if matched().all(|i| !parameters[i].trainable || group_of[i] != number) {
                     let taken = paths();
                     problems.push(PatternProblem::Shadowed { pattern, taken });
                 }
@@ -225,24 +222,15 @@ impl ParameterGroups {
     }
 }
 
-fn matches(parameter: &Selected<'_>, pattern: &Pattern) -> bool {
-    parameter
-        .full_paths()
-        .iter()
-        .any(|path| pattern.matches(path))
-}
-
 impl Assignment {
     /// Some optimizers know matrices only.
-    fn check_ranks(&self, parameters: &[Selected<'_>]) -> Result<(), FabricError> {
+    fn check_ranks(&self, parameters: &[Selected]) -> Result<(), FabricError> {
         for (number, group) in self.groups.iter().enumerate() {
             let own = parameters.iter().zip(&self.group_of);
             let unfit = own.filter(|(parameter, of)| {
                 **of == number && parameter.trainable && !group.optimizer.takes(parameter.rank())
             });
-            let unfit: Vec<String> = unfit
-                .map(|(parameter, _)| format!("{} {}", parameter.full_path(), parameter.shape))
-                .collect();
+            let unfit: Vec<String> = unfit.map(|(parameter, _)| parameter.with_shape()).collect();
             if !unfit.is_empty() {
                 return Err(FabricError::Rank {
                     optimizer: group.optimizer.name,

@@ -15,8 +15,9 @@ use super::groups::BuiltGroup;
 use super::{FabricOptimizer, Tracked};
 use crate::config::MissingGradients;
 use crate::error::FabricError;
-use crate::gradients::{shape, take, with_rank};
+use crate::gradients::{check_shapes, take, with_rank};
 use crate::module::FabricModule;
+use crate::registry::Registered;
 
 /// What a step did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,10 +31,13 @@ pub struct StepReport {
 /// What a joint step can be taken over: `&mut` to a module that was set up, or a tuple of them.
 pub trait StepTarget: sealed::Sealed {
     #[doc(hidden)]
-    fn modules(&self) -> Vec<(u64, bool)>;
+    fn modules(&self) -> Vec<Module<'_>>;
     #[doc(hidden)]
     fn run(self, pass: &mut dyn Pass);
 }
+
+/// A module as the registry knows it.
+pub struct Module<'m>(&'m Registered);
 
 mod sealed {
     pub trait Sealed {}
@@ -41,8 +45,8 @@ mod sealed {
 }
 
 impl<M: Materialize> StepTarget for &mut FabricModule<M> {
-    fn modules(&self) -> Vec<(u64, bool)> {
-        vec![(self.identity(), self.is_poisoned())]
+    fn modules(&self) -> Vec<Module<'_>> {
+        vec![Module(self.registered())]
     }
 
     fn run(self, pass: &mut dyn Pass) {
@@ -57,8 +61,8 @@ macro_rules! tuples {
         impl<$($module),+> sealed::Sealed for ($(&mut FabricModule<$module>,)+) {}
 
         impl<$($module: Materialize),+> StepTarget for ($(&mut FabricModule<$module>,)+) {
-            fn modules(&self) -> Vec<(u64, bool)> {
-                vec![$((self.$place.identity(), self.$place.is_poisoned())),+]
+            fn modules(&self) -> Vec<Module<'_>> {
+                vec![$(Module(self.$place.registered())),+]
             }
 
             fn run(self, pass: &mut dyn Pass) {
@@ -91,6 +95,7 @@ impl FabricOptimizer {
         mut gradients: impl BorrowMut<GradientsParams>,
     ) -> Result<StepReport, FabricError> {
         self.check_modules(&modules.modules())?;
+        self.follow();
         let rates = self.rates(&rate.into())?;
         let gradients = gradients.borrow_mut();
         let without_gradient = self.check_gradients(gradients)?;
@@ -113,17 +118,13 @@ impl FabricOptimizer {
         })
     }
 
-    fn check_modules(&self, modules: &[(u64, bool)]) -> Result<(), FabricError> {
-        let expected = self.modules.iter();
-        let all_there = || {
-            expected
-                .clone()
-                .all(|one| modules.iter().any(|(found, _)| found == one))
-        };
-        if modules.len() != self.modules.len() || !all_there() {
+    fn check_modules(&self, modules: &[Module<'_>]) -> Result<(), FabricError> {
+        let is_there = |identity: u64| modules.iter().any(|Module(one)| one.identity == identity);
+        let mut expected = self.claims.iter().map(|(claim, _)| claim.module().identity);
+        if modules.len() != self.claims.len() || !expected.all(is_there) {
             return Err(FabricError::OtherModule);
         }
-        match modules.iter().any(|(_, poisoned)| *poisoned) {
+        match modules.iter().any(|Module(one)| one.is_poisoned()) {
             true => Err(FabricError::Poisoned),
             false => Ok(()),
         }
@@ -132,36 +133,26 @@ impl FabricOptimizer {
     /// The rate of each parameter.
     fn rates(&self, rate: &ModuleLearningRate) -> Result<Vec<f64>, FabricError> {
         let rates = self.tracked.iter().map(|one| {
-            let rate = rate.lr_from_param(one.id, Some(&one.path));
-            let rate = self.groups[one.group].rate.of(rate);
-            match rate.is_finite() {
-                true => Ok(rate),
-                false => Err(FabricError::RateNotFinite {
-                    path: one.path.clone(),
-                    rate,
-                }),
-            }
+            let rate = rate.lr_from_param(one.id, Some(&one.full_path));
+            self.groups[one.group].rate.of(rate)
         });
-        rates.collect()
+        let rates: Vec<f64> = rates.collect();
+        let both = self.tracked.iter().zip(&rates);
+        let broken = both.filter(|(_, rate)| !rate.is_finite());
+        let broken: Vec<String> = broken
+            .map(|(one, rate)| format!("{}: {rate}", one.full_path))
+            .collect();
+        match broken.is_empty() {
+            true => Ok(rates),
+            false => Err(FabricError::RateNotFinite { parameters: broken }),
+        }
     }
 
     /// The paths that have no gradient.
     fn check_gradients(&self, gradients: &GradientsParams) -> Result<Vec<String>, FabricError> {
-        let mut without = Vec::new();
-        for one in &self.tracked {
-            match shape(gradients, one.id, one.shape.rank()) {
-                None => without.push(one.path.clone()),
-                Some(found) if found != one.shape => {
-                    return Err(FabricError::GradientShape {
-                        path: one.path.clone(),
-                        expected: one.shape.clone(),
-                        found,
-                    });
-                }
-                Some(_) => {}
-            }
-        }
-        let parameters = without;
+        let tracked = self.tracked.iter();
+        let parameters = tracked.map(|one| (one.id, &one.shape, || one.full_path.clone()));
+        let parameters = check_shapes(gradients, parameters)?;
         if parameters.len() == self.tracked.len() {
             return Err(FabricError::NoGradients { parameters });
         }
@@ -179,7 +170,7 @@ struct Step<'o> {
     /// By place in `tracked`, like `rates`.
     gradients: Vec<Option<BridgeTensor>>,
     rates: Vec<f64>,
-    /// What the first path of each tie holds by now, for its later ones.
+    /// What the first path of each parameter holds by now, for the later ones of a tie.
     leaves: HashMap<ParamId, Box<dyn Any>>,
     updated: usize,
 }
@@ -212,9 +203,7 @@ impl Pass for Step<'_> {
             parameter.state = state;
             tensor
         });
-        if parameter.tied {
-            self.leaves.insert(id, slot.handle());
-        }
+        self.leaves.insert(id, slot.handle());
         self.updated += 1;
     }
 }
