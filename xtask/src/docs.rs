@@ -28,7 +28,8 @@ pub fn check(workspace: &Workspace) -> Result<()> {
     }
     ensure!(!errors.is_empty(), "no error type found in crates/*/src");
     let page = std::fs::read_to_string(workspace.root().join(PAGE)).context(PAGE)?;
-    let problems = problems(&errors, &entries(&page), &tests);
+    let mut problems = problems(&errors, &entries(&page), &tests);
+    problems.extend(without_remedy(&page));
     if problems.is_empty() {
         println!(
             "all {} errors have an entry in {PAGE} and a test",
@@ -56,6 +57,25 @@ fn problems(
         .filter(|error| !tests.iter().any(|test| mentions(test, error)));
     let untested = untested.map(|error| format!("{error}: no test names it"));
     undocumented.chain(unknown).chain(untested).collect()
+}
+
+/// Entries that do not show what to write instead: code with a before and an after.
+fn without_remedy(page: &str) -> Vec<String> {
+    let entries = page.split("\n### ").skip(1);
+    let lacking = entries.filter(|entry| {
+        let entry = entry.split("\n## ").next().unwrap_or_default();
+        let code = entry.to_lowercase();
+        !(code.contains("```rust") && code.contains("before") && code.contains("after"))
+    });
+    let title = |entry: &str| entry.lines().next().unwrap_or_default().trim().to_owned();
+    lacking
+        .map(|entry| {
+            format!(
+                "{}: no code with a before and an after in {PAGE}",
+                title(entry)
+            )
+        })
+        .collect()
 }
 
 /// `Enum::Variant` for each variant of an error enum, `Struct` for an error struct.
@@ -140,6 +160,13 @@ mod tests {
             "E::Untested: no test names it",
         ];
         assert_eq!(problems, expected);
+    }
+
+    #[test]
+    fn an_entry_without_a_remedy_is_told() {
+        let page = "# Errors\n\n### `E::A`\n```rust\n// before\n// after\n```\n\n## F\n\n### `E::B`\nAfter.\n";
+        let expected = ["`E::B`: no code with a before and an after in docs/errors.md"];
+        assert_eq!(without_remedy(page), expected);
     }
 
     #[test]
