@@ -299,7 +299,7 @@ fn what_training_does_not_survive_is_refused_all_at_once() {
         path: path("output.weight"),
     };
     assert!(
-        matches!(&error, Err(FabricError::Changed { changes }) if changes == &[gone.clone()]),
+        matches!(&error, Err(FabricError::Changed { changes }) if changes[..] == [gone.clone()]),
         "{error:?}"
     );
     let error = model.map(|mut mlp| {

@@ -212,9 +212,12 @@ fn check_value(
     }
 }
 
+/// Which values, and in words.
+type Range = (fn(f64) -> bool, &'static str);
+
 /// What burn-optim's settings mean, by name: which values, and in words. Those that take any number
 /// are left out.
-fn range(setting: &str) -> Option<(fn(f64) -> bool, &'static str)> {
+fn range(setting: &str) -> Option<Range> {
     Some(match setting {
         // Averages forget, and what never forgets divides by zero in the first correction.
         "beta_1" | "beta_2" | "beta_3" | "alpha" => {
