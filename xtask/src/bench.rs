@@ -8,6 +8,8 @@ use crate::workspace::{Workspace, run as run_command};
 /// What to measure.
 #[derive(Subcommand)]
 pub enum Bench {
+    /// Initialise 268 million parameters and sum them; peers: PyTorch and eager Burn.
+    Init,
     /// Build a module of 70.55 billion parameters on the meta device; peer: PyTorch's meta device.
     ///
     /// The first run makes a Python environment with PyTorch in the target directory (6.8 GB).
@@ -20,6 +22,7 @@ pub enum Bench {
 /// Build the benchmark optimised and run it.
 pub fn run(workspace: &Workspace, bench: &Bench) -> Result<()> {
     let name = match bench {
+        Bench::Init => "init",
         Bench::MetaBuild => "meta-build",
         Bench::Step => "step",
     };

@@ -2,8 +2,10 @@
 
 mod bench;
 mod ci;
+mod devices;
 mod docs;
 mod expected;
+mod libtorch;
 mod package;
 mod source;
 mod steps;
@@ -38,7 +40,16 @@ enum Command {
         /// Only check that the tests that must exist do.
         #[arg(long)]
         names_only: bool,
+        /// Run the tests that concern devices, on this one; without it everything runs, on flex.
+        #[arg(long, conflicts_with = "names_only")]
+        device: Option<devices::TestDevice>,
     },
+    /// Prepare a libtorch, and print the variables to build and run with: eval "$(cargo xtask
+    /// libtorch)".
+    ///
+    /// Taken from the variable LIBTORCH, else from an importable PyTorch 2.9.0, else fetched from the
+    /// Python package index into the target directory.
+    Libtorch,
     /// Check that every error is explained in docs/errors.md and produced by a test.
     Docs,
     /// Check what each library crate would publish.
@@ -67,8 +78,15 @@ fn execute(command: Command) -> Result<()> {
     let workspace = Workspace::load()?;
     match command {
         Command::Ci { skip_tests } => ci::run(&workspace, skip_tests),
-        Command::Test { names_only: true } => test::check_names(&workspace),
-        Command::Test { names_only: false } => test::run(&workspace),
+        Command::Test {
+            names_only: true, ..
+        } => test::check_names(&workspace),
+        Command::Test {
+            device: Some(device),
+            ..
+        } => devices::run(&workspace, device),
+        Command::Test { .. } => test::run(&workspace),
+        Command::Libtorch => libtorch::print(&workspace),
         Command::Docs => docs::check(&workspace),
         Command::Package { verify } => package::check(&workspace, verify),
         Command::Bench { bench } => bench::run(&workspace, &bench),

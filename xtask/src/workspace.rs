@@ -31,6 +31,11 @@ impl Workspace {
         &self.root
     }
 
+    /// Where cargo builds.
+    pub fn target(&self) -> Result<&Path> {
+        Ok(Path::new(text(&self.metadata, "target_directory")?))
+    }
+
     /// Names of the crates that are published: those in `crates/` that say nothing else.
     pub fn library_crates(&self) -> Result<Vec<&str>> {
         let folder = self.root.join("crates");

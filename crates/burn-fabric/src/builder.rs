@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use burn_materialize::is_meta_device;
+use burn::tensor::FloatDType;
+use burn_materialize::InitRng;
 
-use crate::accelerator::Accelerator;
+use crate::accelerator::{Accelerator, Candidates};
 use crate::config::{FabricConfig, Layers, MissingGradients, Origin};
 use crate::error::FabricError;
 use crate::fabric::Fabric;
@@ -42,6 +43,20 @@ impl FabricBuilder {
     /// The seed of all initial values; 0 unless said.
     pub fn seed(mut self, seed: u64) -> Self {
         self.code.seed = Some(seed);
+        self
+    }
+
+    /// The generator of all initial values; [`InitRng::Portable`] unless said.
+    pub fn init_rng(mut self, rng: InitRng) -> Self {
+        self.code.init_rng = Some(rng);
+        self
+    }
+
+    /// The dtype of float tensors that name none; the device's own default unless said.
+    ///
+    /// Burn fixes it for the whole process with the first tensor on the device.
+    pub fn float_dtype(mut self, dtype: FloatDType) -> Self {
+        self.code.float_dtype = Some(dtype);
         self
     }
 
@@ -104,20 +119,23 @@ impl FabricBuilder {
     /// # Errors
     /// [`FabricError::Settings`] with everything that is wrong with them,
     /// [`FabricError::ConfigFile`] and [`FabricError::ConfigSyntax`] for the file,
-    /// [`FabricError::MetaAccelerator`] for a device that computes nothing.
+    /// [`FabricError::NotCompiled`], [`FabricError::NoSuchDevice`], [`FabricError::DeviceFails`],
+    /// [`FabricError::NoAccelerator`] and [`FabricError::MetaAccelerator`] for the device,
+    /// [`FabricError::UnsupportedDType`] and [`FabricError::DefaultDType`] for its default dtype.
     pub fn build(self) -> Result<Fabric, FabricError> {
         let mut settings = self.layers()?.resolve()?;
-        let device = settings.accelerator.device();
-        if is_meta_device(&device) {
-            return Err(FabricError::MetaAccelerator {
-                device: format!("{device:?}"),
-            });
+        let float_dtype = settings.float_dtype;
+        if settings.accelerator != Accelerator::Auto {
+            let device = settings.accelerator.open(float_dtype)?;
+            return Ok(Fabric::new(device, settings, Candidates::default()));
         }
-        if matches!(settings.accelerator, Accelerator::Auto) {
-            let reason = "auto: the only kind of device compiled in";
-            settings.explain("accelerator", "flex", reason);
-        }
-        Ok(Fabric::new(device, settings))
+        let (chosen, device, tried) = Candidates::best(float_dtype)?;
+        settings.explain(
+            "accelerator",
+            &chosen.to_string(),
+            "auto: the best that works here",
+        );
+        Ok(Fabric::new(device, settings, tried))
     }
 
     /// Read every layer; what is wrong in one is told with what is wrong in the others.

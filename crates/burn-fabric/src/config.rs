@@ -2,6 +2,8 @@
 
 mod environment;
 mod file;
+mod float_dtype;
+mod init_rng;
 mod problem;
 mod settings;
 
@@ -10,6 +12,8 @@ pub use settings::{Origin, Settings};
 
 pub(crate) use settings::Layers;
 
+use burn::tensor::FloatDType;
+use burn_materialize::InitRng;
 use serde::{Deserialize, Serialize};
 
 use crate::accelerator::Accelerator;
@@ -35,12 +39,18 @@ use crate::gradients::NonFinite;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FabricConfig {
-    /// The device: `auto`, `flex`.
+    /// The device: one of [`Accelerator::NAMES`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accelerator: Option<Accelerator>,
     /// The seed of all initial values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+    /// The generator of initial values: `portable` or `device`.
+    #[serde(skip_serializing_if = "Option::is_none", with = "init_rng")]
+    pub init_rng: Option<InitRng>,
+    /// The dtype of float tensors that name none: `f32`, `f16`, `bf16`, `f64`, `flex32`.
+    #[serde(skip_serializing_if = "Option::is_none", with = "float_dtype")]
+    pub float_dtype: Option<FloatDType>,
     /// How many micro-batches make one step, at least 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accumulate: Option<usize>,
@@ -83,6 +93,8 @@ impl FabricConfig {
     pub const KEYS: &[&str] = &[
         "accelerator",
         "seed",
+        "init_rng",
+        "float_dtype",
         "accumulate",
         "clip_norm",
         "clip_value",

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use burn::tensor::Shape;
+use burn::tensor::{FloatDType, Shape};
 use burn_materialize::MaterializeError;
 
+use crate::accelerator::Candidates;
 use crate::change::ModuleChange;
 use crate::config::SettingProblem;
 use crate::pattern::PatternProblem;
@@ -23,6 +24,77 @@ pub enum FabricError {
     MetaAccelerator {
         /// The device.
         device: String,
+    },
+    /// The accelerator is of a kind that this program was built without.
+    #[error(
+        "`{accelerator}` needs burn-fabric's feature `{feature}`, which this program was built \
+         without: turn it on where burn-fabric is depended on (`features = [\"{feature}\"]`)"
+    )]
+    NotCompiled {
+        /// The accelerator's name.
+        accelerator: String,
+        /// The feature.
+        feature: &'static str,
+    },
+    /// The machine has no such accelerator.
+    #[error(
+        "this machine has no `{accelerator}`: {}",
+        if there.is_empty() { (*help).to_owned() } else { format!("choose one of {}", there.join(", ")) }
+    )]
+    NoSuchDevice {
+        /// The accelerator's name.
+        accelerator: String,
+        /// Names of the same kind that there are.
+        there: Vec<String>,
+        /// What brings one, where there is none.
+        help: &'static str,
+    },
+    /// The device is there and does not compute.
+    #[error(
+        "`{accelerator}` does not work: {message}; check its driver, or choose another \
+         (`Fabric::devices()` lists them)"
+    )]
+    DeviceFails {
+        /// The accelerator's name.
+        accelerator: String,
+        /// Burn's own text.
+        message: String,
+    },
+    /// Nothing that is compiled in works.
+    #[error(
+        "no accelerator works here: turn on burn-fabric's feature `flex` for a CPU device that \
+         always does\n{tried}"
+    )]
+    NoAccelerator {
+        /// What was tried, with what stands against each.
+        tried: Candidates,
+    },
+    /// The device cannot compute in the dtype asked for as its default.
+    #[error(
+        "{device} does not compute in {}: choose another `float_dtype` or device",
+        burn::tensor::DType::from(*dtype).name()
+    )]
+    UnsupportedDType {
+        /// The device.
+        device: String,
+        /// The dtype.
+        dtype: FloatDType,
+    },
+    /// The process has fixed another default dtype.
+    #[error(
+        "the default float dtype of {device} is {} for the whole process, and cannot become {}: \
+         Burn fixes it with the first tensor made there; build the Fabric before any tensor, and \
+         give all Fabrics on one device the same `float_dtype`",
+        burn::tensor::DType::from(*fixed).name(),
+        burn::tensor::DType::from(*wanted).name()
+    )]
+    DefaultDType {
+        /// The device.
+        device: String,
+        /// The dtype asked for.
+        wanted: FloatDType,
+        /// The dtype it has.
+        fixed: FloatDType,
     },
     /// A configuration file cannot be read.
     #[error("the configuration `{}` cannot be read: {source}", path.display())]

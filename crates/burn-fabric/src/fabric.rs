@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
-use burn_materialize::{Materialize, Meta};
+use burn_materialize::{Draws, Materialize, Meta};
 
+use crate::accelerator::Candidates;
 use crate::backward::{BackwardTarget, backward};
 use crate::builder::FabricBuilder;
 use crate::config::Settings;
@@ -25,6 +26,7 @@ use crate::setup::SetUp;
 pub struct Fabric {
     device: Device,
     settings: Settings,
+    candidates: Candidates,
     /// How many modules have drawn from the seed.
     modules: AtomicU64,
 }
@@ -36,12 +38,32 @@ impl Fabric {
     }
 
     /// `device` without autodiff.
-    pub(crate) fn new(device: Device, settings: Settings) -> Self {
+    pub(crate) fn new(device: Device, settings: Settings, candidates: Candidates) -> Self {
         Self {
             device: device.autodiff(),
             settings,
+            candidates,
             modules: AtomicU64::new(0),
         }
+    }
+
+    /// Every accelerator that is compiled in and that this machine has, each opened to learn what
+    /// it is; and of the others, why there is none. Its `Display` is a table.
+    ///
+    /// ```
+    /// use burn_fabric::prelude::*;
+    ///
+    /// println!("{}", Fabric::devices());
+    /// # assert!(Fabric::devices().to_string().contains("cuda"));
+    /// ```
+    pub fn devices() -> Candidates {
+        Candidates::all()
+    }
+
+    /// What [`Accelerator::Auto`](crate::Accelerator::Auto) tried, up to the one it chose, with what
+    /// stands against the others; empty where an accelerator was named.
+    pub fn candidates(&self) -> &Candidates {
+        &self.candidates
     }
 
     /// The device for training batches, autodiff on.
@@ -81,6 +103,7 @@ impl Fabric {
         constructor: impl FnOnce(&Device) -> M,
     ) -> Result<Meta<M>, FabricError> {
         let meta = Meta::build_for(&self.inference_device(), constructor)?;
+        let meta = meta.with_rng(self.settings.init_rng);
         Ok(meta.with_seed(self.next_seed()))
     }
 
@@ -92,7 +115,8 @@ impl Fabric {
     /// reference to keep the `Meta` then.
     pub fn setup<S: SetUp>(&self, module: S) -> Result<FabricModule<S::Module>, FabricError> {
         let seed = if S::DRAWS { self.next_seed() } else { 0 };
-        let realized = module.set_up(&self.inference_device(), seed)?;
+        let rng = self.settings.init_rng;
+        let realized = module.set_up(&self.inference_device(), Draws { seed, rng })?;
         Ok(FabricModule::new(realized))
     }
 

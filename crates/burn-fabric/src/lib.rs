@@ -59,10 +59,11 @@ mod pattern;
 mod registry;
 mod setup;
 
-pub use accelerator::{Accelerator, UnknownAccelerator};
+pub use accelerator::{Accelerator, Candidate, Candidates, LibTorchKind, UnknownAccelerator};
 pub use backward::BackwardTarget;
 pub use builder::FabricBuilder;
 pub use burn_materialize;
+pub use burn_materialize::InitRng;
 pub use change::ModuleChange;
 pub use config::{FabricConfig, MissingGradients, Origin, SettingProblem, Settings};
 pub use ema::MovingAverage;
@@ -82,7 +83,7 @@ pub use setup::SetUp;
 pub mod prelude {
     pub use crate::{
         Accelerator, Clip, Fabric, FabricConfig, FabricError, FabricModule, FabricOptimizer,
-        ParameterGroup, ParameterGroups,
+        InitRng, ParameterGroup, ParameterGroups,
     };
     pub use burn_materialize::{InitPlan, Materialize, Meta, ResetParameters, Summary};
 }

@@ -1,7 +1,7 @@
 //! What can be set up.
 
 use burn::tensor::Device;
-use burn_materialize::{Materialize, MaterializeError, Pass, Realize, Realized};
+use burn_materialize::{Draws, Materialize, MaterializeError, Pass, Realize, Realized};
 
 use crate::module::FabricModule;
 
@@ -24,8 +24,11 @@ pub trait SetUp: sealed::Sealed {
     fn look(&self, pass: &mut dyn Pass);
 
     #[doc(hidden)]
-    fn set_up(self, device: &Device, seed: u64)
-    -> Result<Realized<Self::Module>, MaterializeError>;
+    fn set_up(
+        self,
+        device: &Device,
+        draws: Draws,
+    ) -> Result<Realized<Self::Module>, MaterializeError>;
 }
 
 impl<R: Realize> SetUp for R {
@@ -36,8 +39,12 @@ impl<R: Realize> SetUp for R {
         Realize::look(self, pass);
     }
 
-    fn set_up(self, device: &Device, seed: u64) -> Result<Realized<R::Module>, MaterializeError> {
-        self.realize(device, seed)
+    fn set_up(
+        self,
+        device: &Device,
+        draws: Draws,
+    ) -> Result<Realized<R::Module>, MaterializeError> {
+        self.realize(device, draws)
     }
 }
 
@@ -52,7 +59,7 @@ where
 
     fn look(&self, _pass: &mut dyn Pass) {}
 
-    fn set_up(self, _device: &Device, _seed: u64) -> Result<Realized<M>, MaterializeError> {
+    fn set_up(self, _device: &Device, _draws: Draws) -> Result<Realized<M>, MaterializeError> {
         unreachable!("nothing implements `SetUpTwice`")
     }
 }

@@ -2,14 +2,16 @@
 
 mod support;
 
-use burn::tensor::Device;
+use burn::tensor::{Device, FloatDType};
 use burn_fabric::prelude::*;
-use burn_fabric::{MissingGradients, NonFinite, SettingProblem};
+use burn_fabric::{InitRng, MissingGradients, NonFinite, SettingProblem};
 
 fn all() -> FabricConfig {
     FabricConfig {
         accelerator: Some(Accelerator::Flex),
         seed: Some(u64::MAX),
+        init_rng: Some(InitRng::Device),
+        float_dtype: Some(FloatDType::BF16),
         accumulate: Some(4),
         clip_norm: Some(1.5),
         clip_value: None,
@@ -129,7 +131,9 @@ fn code_wins_over_the_environment_and_that_over_a_file() {
     let fabric = Fabric::builder()
         .config_file(&file)
         .environment([
+            ("BURN_FABRIC_ACCELERATOR", "flex"),
             ("BURN_FABRIC_SEED", "10"),
+            ("BURN_FABRIC_INIT_RNG", "device"),
             ("BURN_FABRIC_ACCUMULATE", "20"),
             ("BURN_FABRIC_CLIP_VALUE", "0.5"),
             ("BURN_FABRIC_NON_FINITE_GRADIENTS", ""),
@@ -147,13 +151,14 @@ fn code_wins_over_the_environment_and_that_over_a_file() {
     let printed = fabric.to_string();
     let path = file.display();
     let expected = [
-        "accelerator           flex    the default (auto: the only kind of device compiled in)"
-            .to_owned(),
-        "seed                  100     said in code".to_owned(),
-        "accumulate            20      from BURN_FABRIC_ACCUMULATE".to_owned(),
-        "clip_value            0.5     from BURN_FABRIC_CLIP_VALUE".to_owned(),
-        "non_finite_gradients  refuse  the default".to_owned(),
-        format!("missing_gradients     refuse  from {path}"),
+        "accelerator           flex              from BURN_FABRIC_ACCELERATOR".to_owned(),
+        "seed                  100               said in code".to_owned(),
+        "init_rng              device            from BURN_FABRIC_INIT_RNG".to_owned(),
+        "float_dtype           the device's own  the default".to_owned(),
+        "accumulate            20                from BURN_FABRIC_ACCUMULATE".to_owned(),
+        "clip_value            0.5               from BURN_FABRIC_CLIP_VALUE".to_owned(),
+        "non_finite_gradients  refuse            the default".to_owned(),
+        format!("missing_gradients     refuse            from {path}"),
     ];
     assert_eq!(printed, expected.join("\n"));
     std::fs::remove_dir_all(&folder).unwrap();

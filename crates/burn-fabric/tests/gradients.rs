@@ -7,7 +7,7 @@ use burn::optim::{GradientsParams, SgdConfig};
 use burn::tensor::{Device, FloatDType, Tensor};
 use burn_fabric::prelude::*;
 use burn_fabric::{MicroBatch, NonFinite, ShapeMismatch};
-use support::{Mlp, Shared, builder, fabric, input, model};
+use support::{Mlp, Shared, builder, device, fabric, input, model};
 
 fn numbers(gradients: &GradientsParams, model: &Mlp) -> Vec<f64> {
     let ids = [model.hidden.weight.id, model.output.weight.id];
@@ -239,7 +239,7 @@ fn squares_that_overflow_are_no_infinities() {
     let fabric = fabric();
     let model = model(&fabric);
     let mut gradients = GradientsParams::new();
-    let huge = Tensor::<2>::full([5, 8], 1e30, &Device::flex());
+    let huge = Tensor::<2>::full([5, 8], 1e30, &device());
     gradients.register(model.hidden.weight.id, huge);
     let clipped = fabric
         .clip_gradients(&model, &mut gradients, Clip::Norm(1.0))
@@ -261,7 +261,7 @@ fn half_precision_gradients_are_summed_in_single() {
     let model = model(&fabric);
     let mut gradients = GradientsParams::new();
     // 256^2 overflows f16.
-    let half = Tensor::<2>::full([5, 8], 300.0, &Device::flex()).cast(FloatDType::F16);
+    let half = Tensor::<2>::full([5, 8], 300.0, &device()).cast(FloatDType::F16);
     gradients.register(model.hidden.weight.id, half);
     let clipped = fabric
         .clip_gradients(&model, &mut gradients, Clip::Norm(1.0))
@@ -286,7 +286,7 @@ fn gradients_that_are_not_finite_are_named() {
             let mut gradients = fabric.backward(model.loss(&x), &model).unwrap();
             let id = model.output.weight.id;
             let one = gradients.remove::<2>(id).unwrap();
-            let mask = Tensor::<2>::full([8, 4], 0.0, &Device::flex());
+            let mask = Tensor::<2>::full([8, 4], 0.0, &device());
             let mask = mask.slice_fill([3..4, 1..2], 1.0).bool();
             gradients.register(id, one.mask_fill(mask, broken));
             let result = fabric.clip_gradients(&model, &mut gradients, Clip::Norm(1.0));

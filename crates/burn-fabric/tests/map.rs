@@ -5,11 +5,11 @@ mod support;
 use burn::module::{Module, Param};
 use burn::nn::{BatchNormConfig, LinearConfig};
 use burn::optim::{AdamWConfig, SgdConfig};
-use burn::tensor::{DType, Device, FloatDType, Tensor};
+use burn::tensor::{DType, FloatDType, Tensor};
 use burn_fabric::ModuleChange;
 use burn_fabric::burn_materialize::State;
 use burn_fabric::prelude::*;
-use support::{Mlp, fabric, input, model, values};
+use support::{Mlp, device, fabric, input, model, values};
 
 #[test]
 fn a_changed_module_trains_on() {
@@ -138,7 +138,7 @@ fn a_change_that_is_refused_leaves_running_states_alone() {
     let record = || other.inference().unwrap().into_record();
     let refused = model.map(|norm| {
         let mut norm = norm.load_record(record());
-        norm.gamma = BatchNormConfig::new(5).init(&Device::flex()).gamma;
+        norm.gamma = BatchNormConfig::new(5).init(&device()).gamma;
         norm
     });
     assert!(

@@ -14,12 +14,12 @@ use burn::optim::{
 use burn::tensor::{Device, Tensor};
 use burn_fabric::prelude::*;
 use burn_fabric::{Custom, FabricError, MissingGradients, OptimizerConfig, SettingProblem};
-use support::{Mlp, builder, fabric, input, model, values};
+use support::{Mlp, builder, device, fabric, input, model, values};
 
 #[test]
 fn case_06_an_optimizer_before_setup_is_refused_with_names_and_the_right_order() {
     let fabric = fabric();
-    let lazy = Mlp::new(&Device::flex());
+    let lazy = Mlp::new(&device());
     let error = fabric
         .setup_optimizer(&lazy, AdamWConfig::new())
         .unwrap_err();
@@ -57,7 +57,7 @@ fn an_optimizer_over_a_frozen_module_is_refused() {
 
 #[test]
 fn case_06_a_partly_real_module_is_refused() {
-    let partly = Mlp::new(&Device::flex());
+    let partly = Mlp::new(&device());
     partly.hidden.weight.val();
     let error = fabric()
         .setup_optimizer(&partly, SgdConfig::new())
@@ -247,7 +247,7 @@ fn a_gradient_of_another_shape_is_refused_before_anything_changes() {
     let mut gradients = fabric
         .backward(model.loss(&input(fabric.device())), &model)
         .unwrap();
-    let wrong = Tensor::<2>::ones([4, 8], &Device::flex());
+    let wrong = Tensor::<2>::ones([4, 8], &device());
     gradients.register(model.output.weight.id, wrong);
     let error = optimizer.step(0.1, &mut model, gradients).unwrap_err();
     assert!(
@@ -282,8 +282,8 @@ fn a_meta_device_is_no_accelerator() {
 #[test]
 fn a_step_over_another_module_or_without_gradients_changes_nothing() {
     let fabric = fabric();
-    let mut model = fabric.setup(Mlp::new(&Device::flex())).unwrap();
-    let mut other = fabric.setup(Mlp::new(&Device::flex())).unwrap();
+    let mut model = fabric.setup(Mlp::new(&device())).unwrap();
+    let mut other = fabric.setup(Mlp::new(&device())).unwrap();
     let mut optimizer = fabric.setup_optimizer(&model, SgdConfig::new()).unwrap();
     let x = input(fabric.device());
     let before = (values(&*model), values(&*other));
@@ -299,11 +299,7 @@ fn a_step_over_another_module_or_without_gradients_changes_nothing() {
     assert!(matches!(&error, FabricError::NoGradients { parameters } if parameters.len() == 2));
     assert_eq!((values(&*model), values(&*other)), before);
 
-    let untracked = model
-        .module()
-        .unwrap()
-        .valid()
-        .loss(&input(&Device::flex()));
+    let untracked = model.module().unwrap().valid().loss(&input(&device()));
     let error = fabric.backward(untracked, &model).unwrap_err();
     assert!(matches!(error, FabricError::UntrackedLoss), "{error}");
 }
@@ -328,7 +324,7 @@ fn a_panic_in_a_step_leaves_a_module_that_says_so() {
         }
     }
     let fabric = fabric();
-    let mut model = fabric.setup(Mlp::new(&Device::flex())).unwrap();
+    let mut model = fabric.setup(Mlp::new(&device())).unwrap();
     let mut optimizer = fabric.setup_optimizer(&model, Custom(Panics)).unwrap();
     let x = input(fabric.device());
     let gradients = || fabric.backward(model.loss(&x), &model).unwrap();
@@ -344,7 +340,7 @@ fn a_panic_in_a_step_leaves_a_module_that_says_so() {
 /// Ten steps through our engine and through Burn's, from the same weights, give the same bits.
 fn equals_burn(config: impl OptimizerConfig, mut burn: ModuleOptimizer, rate: f64) {
     let fabric = fabric();
-    let mut ours = fabric.setup(Mlp::new(&Device::flex())).unwrap();
+    let mut ours = fabric.setup(Mlp::new(&device())).unwrap();
     let mut theirs = ours.module().unwrap().clone();
     let mut optimizer = fabric.setup_optimizer(&ours, config).unwrap();
     let x = input(fabric.device());

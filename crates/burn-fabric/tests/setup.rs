@@ -10,7 +10,7 @@ use burn::optim::{AdamWConfig, SgdConfig};
 use burn::tensor::{Device, Distribution, Tensor};
 use burn_fabric::burn_materialize::{MaterializeError, Problem, RecordError};
 use burn_fabric::prelude::*;
-use support::{Mlp, Tied, fabric, input, model, values};
+use support::{Mlp, Tied, device, fabric, input, model, values};
 /// A column-layout layer, a norm, dropout, and a tensor that Burn's own mapper does not see.
 #[derive(Module, Materialize, ResetParameters, Debug)]
 struct Net {
@@ -112,7 +112,7 @@ fn two_modules_of_one_fabric_start_apart_and_a_reset_starts_over() {
 #[test]
 fn a_lazy_module_shared_with_a_clone_is_initialised_by_burn_and_reported() {
     let fabric = fabric();
-    let lazy = Mlp::new(&Device::flex());
+    let lazy = Mlp::new(&device());
     let clone = lazy.clone();
     let model = fabric.setup(lazy).unwrap();
     assert_eq!(
@@ -265,7 +265,7 @@ fn an_evaluation_sees_the_updates_of_every_thread() {
 
 #[test]
 fn gradient_checkpointing_of_a_given_device_is_left_out() {
-    let device = Device::flex().autodiff().gradient_checkpointing();
+    let device = device().autodiff().gradient_checkpointing();
     let fabric = support::builder()
         .accelerator(Accelerator::Device(device.clone()))
         .build()
@@ -288,7 +288,7 @@ fn gradient_checkpointing_of_a_given_device_is_left_out() {
 #[test]
 fn a_joint_set_up_checks_the_optimizer_first() {
     let fabric = fabric();
-    let weights = Mlp::new(&Device::flex());
+    let weights = Mlp::new(&device());
     let shown = weights.clone();
     for config in [AdamWConfig::new().with_beta_1(1.5), AdamWConfig::new()] {
         let wrong = config.clone().with_beta_1(1.5);

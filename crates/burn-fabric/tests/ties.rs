@@ -12,7 +12,7 @@ use burn::optim::{
 use burn::tensor::{Device, TensorData};
 use burn_fabric::OptimizerConfig;
 use burn_fabric::prelude::*;
-use support::{Shared, Tied, fabric};
+use support::{Shared, Tied, device, fabric};
 
 /// 20 steps of the tied model and of the one written with one shared parameter: the same gradients
 /// and values, bit for bit.
@@ -24,7 +24,7 @@ fn equals_one_shared_parameter(config: impl OptimizerConfig + Clone) {
                 .setup(fabric.init_module(Tied::new).unwrap())
                 .unwrap()
         } else {
-            fabric.setup(Tied::new(&Device::flex())).unwrap()
+            fabric.setup(Tied::new(&device())).unwrap()
         };
         assert_eq!(tied.summary().unwrap().parameters(), 21);
         let weight = Param::from_tensor(tied.head.val().inner());

@@ -1,7 +1,7 @@
 //! What can go wrong between a recorded module and a real one.
 
 use burn::tensor::{DType, Device, Shape};
-use burn_meta::{RecipeError, RecordError};
+use burn_meta::{ByteCount, RecipeError, RecordError};
 
 /// Why a module was not built, materialised or reset. What the caller had is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +22,23 @@ pub enum MaterializeError {
         path: String,
         /// Why.
         source: Box<RecipeError>,
+    },
+    /// The device failed to hold a tensor, though it had said nothing against it.
+    #[error(
+        "`{path}` ({}) could not be allocated on {device:?}: {message}; nothing was changed, and \
+         what had been allocated is given back; free memory on the device, materialise on another, \
+         or choose a dtype of fewer bytes",
+        ByteCount(*bytes)
+    )]
+    NotAllocated {
+        /// The tensor's path.
+        path: String,
+        /// Its bytes.
+        bytes: u64,
+        /// The device.
+        device: Device,
+        /// The device's own text.
+        message: String,
     },
 }
 
@@ -104,6 +121,52 @@ pub enum Problem {
         dtype: DType,
         /// The device.
         device: Device,
+    },
+    /// A tensor is larger than any buffer of the device.
+    #[error(
+        "`{path}` takes {} in one piece, and the largest buffer of {device:?} has {}: split the \
+         layer, choose a dtype of fewer bytes, or a device or graphics API with larger buffers",
+        ByteCount(*bytes), ByteCount(*largest)
+    )]
+    TensorTooLarge {
+        /// The tensor's path.
+        path: String,
+        /// Its bytes.
+        bytes: u64,
+        /// The bytes of the largest buffer.
+        largest: u64,
+        /// The device.
+        device: Device,
+    },
+    /// All tensors together are larger than the device's memory.
+    #[error(
+        "{tensors} tensors take {} together, and {device:?} has {} (the largest is `{largest}`): \
+         materialise on a larger device, choose a dtype of fewer bytes, or only a part \
+         (`materialize_where`)",
+        ByteCount(*bytes), ByteCount(*memory)
+    )]
+    ModuleTooLarge {
+        /// How many tensors; a tie is one.
+        tensors: usize,
+        /// Their bytes.
+        bytes: u64,
+        /// The device's bytes.
+        memory: u64,
+        /// The device.
+        device: Device,
+        /// The path of the largest one.
+        largest: String,
+    },
+    /// The device cannot be opened.
+    #[error(
+        "{device:?} cannot be opened: {message}; choose a device that this machine has, or install \
+         its driver"
+    )]
+    NoDevice {
+        /// The device.
+        device: Device,
+        /// Burn's own text.
+        message: String,
     },
     /// A value was declared on a device that records nothing.
     #[error(

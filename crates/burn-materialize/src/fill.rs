@@ -3,14 +3,17 @@
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use burn::backend::ExecutionError;
 use burn::module::ParamId;
 use burn::tensor::kind::BridgeTensor;
 use burn::tensor::{DType, Device};
-use burn_meta::TensorId;
+use burn_meta::{TensorId, confirm};
 
 use crate::Materialize;
 use crate::error::{MaterializeError, Problem, Problems};
+use crate::init_rng::InitRng;
 use crate::inventory::{Entry, Inventory, State};
+use crate::limits::{Demand, exceeded};
 use crate::recipes::{Origin, Recipes, Root};
 use crate::site::{Role, Site};
 use crate::slot::Slot;
@@ -41,6 +44,13 @@ struct Item<'r> {
     root: &'r Root,
     dtype: DType,
     device: Device,
+}
+
+impl Item<'_> {
+    fn bytes(&self) -> u64 {
+        let elements = self.root.shape.iter().map(|dim| *dim as u64);
+        elements.fold(self.dtype.size() as u64, u64::saturating_mul)
+    }
 }
 
 /// A checked plan: nothing in it can be refused any more.
@@ -101,6 +111,9 @@ impl<'r> Plan<'r> {
                 Ok(None) => {}
                 Err(problem) => problems.push(problem),
             }
+        }
+        if let Target::Meta { device, .. } = target {
+            problems.extend(plan.exceeded(device));
         }
         if problems.is_empty() {
             Ok(plan)
@@ -173,6 +186,25 @@ impl<'r> Plan<'r> {
         }))
     }
 
+    /// What the device cannot hold. A tensor at several paths is held once.
+    fn exceeded(&self, device: &Device) -> Vec<Problem> {
+        let mut once: BTreeMap<&str, &Item<'_>> = BTreeMap::new();
+        let mut paths: Vec<&String> = self.items.keys().collect();
+        paths.sort_unstable();
+        let mut held = HashSet::new();
+        for path in paths {
+            let item = &self.items[path];
+            if held.insert(item.root.tensor) {
+                once.insert(path, item);
+            }
+        }
+        let demands = once.into_iter().map(|(path, item)| Demand {
+            path,
+            bytes: item.bytes(),
+        });
+        exceeded(device, &demands.collect::<Vec<_>>())
+    }
+
     /// A tie has one value: the one declared at any of its paths, else the recorded one.
     fn root(&self, entry: &Entry, entries: &[Entry]) -> Option<&'r Root> {
         let own = self.recipes.root(&entry.path);
@@ -189,20 +221,36 @@ impl<'r> Plan<'r> {
 
     /// Produce every tensor of the plan, each once, and put it into its place.
     pub(crate) fn fill<M: Materialize>(self, module: M, seed: u64) -> Result<M, MaterializeError> {
+        self.fill_and(module, seed, confirm)
+    }
+
+    fn fill_and<M: Materialize>(
+        self,
+        module: M,
+        seed: u64,
+        confirm: Confirm,
+    ) -> Result<M, MaterializeError> {
+        if self.recipes.rng() == InitRng::Device {
+            let mut seeded: Vec<&Device> = Vec::new();
+            for item in self.items.values() {
+                if !seeded.contains(&&item.device) {
+                    item.device.seed(seed);
+                    seeded.push(&item.device);
+                }
+            }
+        }
         let mut fill = Fill {
             plan: self,
             seed,
             ties: HashMap::new(),
             shared: HashMap::new(),
+            confirm,
             failed: None,
         };
         let module = traverse(module, &mut fill);
         match fill.failed {
             None => Ok(module),
-            Some((path, source)) => Err(MaterializeError::Produce {
-                path,
-                source: Box::new(source),
-            }),
+            Some(error) => Err(error),
         }
     }
 }
@@ -282,24 +330,38 @@ fn hint(path: &str, known: &HashSet<&str>) -> String {
     })
 }
 
+/// Whether a device holds what it was given.
+type Confirm = fn(&BridgeTensor) -> Result<(), ExecutionError>;
+
 struct Fill<'r> {
     plan: Plan<'r>,
     seed: u64,
     ties: HashMap<ParamId, Box<dyn Any>>,
     shared: HashMap<TensorId, BridgeTensor>,
-    failed: Option<(String, burn_meta::RecipeError)>,
+    confirm: Confirm,
+    failed: Option<MaterializeError>,
 }
 
 impl Fill<'_> {
-    fn produce(&mut self, item: &Item<'_>) -> Result<BridgeTensor, burn_meta::RecipeError> {
+    fn produce(&mut self, path: &str, item: &Item<'_>) -> Result<BridgeTensor, MaterializeError> {
         let root = item.root.tensor;
         if let Some(tensor) = self.shared.get(&root) {
             return Ok(tensor.clone());
         }
-        let tensor = self
-            .plan
-            .recipes
-            .produce(item.root, self.seed, item.dtype, &item.device)?;
+        let recipes = self.plan.recipes;
+        let tensor = recipes
+            .produce(item.root, self.seed, item.dtype, &item.device)
+            .map_err(|source| MaterializeError::Produce {
+                path: path.to_owned(),
+                source: Box::new(source),
+            })?;
+        // Before the next one is filled: what waits to be uploaded takes the machine's memory too.
+        (self.confirm)(&tensor).map_err(|error| MaterializeError::NotAllocated {
+            path: path.to_owned(),
+            bytes: item.bytes(),
+            device: item.device.clone(),
+            message: error.reason().to_owned(),
+        })?;
         if self.plan.shared.contains(&root) {
             self.shared.insert(root, tensor.clone());
         }
@@ -321,7 +383,7 @@ impl Pass for Fill<'_> {
         {
             return;
         }
-        match self.produce(&item) {
+        match self.produce(site.path(), &item) {
             Ok(tensor) => {
                 let autodiff = slot.device().is_autodiff();
                 slot.replace(tensor);
@@ -332,7 +394,45 @@ impl Pass for Fill<'_> {
                     self.ties.insert(id, slot.handle());
                 }
             }
-            Err(source) => self.failed = Some((site.path().to_owned(), source)),
+            Err(error) => self.failed = Some(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::nn::{Linear, LinearConfig};
+
+    use super::*;
+    use crate::{Meta, State, inventory};
+
+    #[test]
+    fn a_tensor_that_the_device_lost_is_named_and_nothing_is_real() {
+        let device = Device::flex();
+        let meta = Meta::build_for(&device, |device| LinearConfig::new(3, 2).init(device));
+        let meta: Meta<Linear> = meta.unwrap();
+        let (module, recipes) = meta.parts();
+        let select = &|_: &str| true;
+        let target = Target::Meta {
+            device: &device,
+            select,
+        };
+        let plan = Plan::new(module, recipes, target).unwrap();
+        let lost: Confirm = |tensor| match tensor.shape().num_dims() {
+            1 => Err(ExecutionError::with_context(
+                "the device was lost".to_owned(),
+            )),
+            _ => Ok(()),
+        };
+        let error = plan.fill_and(module.clone(), 0, lost).unwrap_err();
+        assert!(
+            matches!(&error, MaterializeError::NotAllocated { path, bytes: 8, .. } if path == "bias"),
+            "{error}"
+        );
+        for part in ["`bias` (8 B)", "the device was lost"] {
+            assert!(error.to_string().contains(part), "{part}: {error}");
+        }
+        let entries = inventory(module);
+        assert!(entries.iter().all(|entry| entry.state == State::Meta));
     }
 }

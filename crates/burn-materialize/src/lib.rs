@@ -23,9 +23,11 @@ mod containers;
 mod error;
 mod fill;
 mod init_plan;
+mod init_rng;
 mod initial_value;
 mod inventory;
 mod leaves;
+mod limits;
 mod materialize;
 mod meta;
 mod nn;
@@ -41,9 +43,12 @@ mod train;
 mod traversal;
 
 pub use burn_materialize_derive::{Materialize, ResetParameters};
-pub use burn_meta::{RecipeError, RecipeKind, RecordError, is_meta_device};
+pub use burn_meta::{
+    ByteCount, DefaultDTypes, DeviceMemory, RecipeError, RecipeKind, RecordError, is_meta_device,
+};
 pub use error::{MaterializeError, Problem, Problems};
 pub use init_plan::InitPlan;
+pub use init_rng::{Draws, InitRng, UnknownRng};
 pub use initial_value::InitialValue;
 pub use inventory::{Entry, State, inventory};
 pub use materialize::Materialize;

@@ -7,6 +7,7 @@ use crate::Materialize;
 use crate::error::MaterializeError;
 use crate::fill::{Plan, Target};
 use crate::init_plan::{Declarations, InitPlan};
+use crate::init_rng::InitRng;
 use crate::inventory::{Entry, Inventory, inventory};
 use crate::recipes::Recipes;
 use crate::summary::Summary;
@@ -66,7 +67,31 @@ impl<M: Materialize> Meta<M> {
         device: &Device,
         constructor: impl FnOnce(&Device) -> M,
     ) -> Result<Self, MaterializeError> {
-        Self::record(DefaultDTypes::of(device), false, constructor)
+        Self::build_with(DefaultDTypes::of(device), constructor)
+    }
+
+    /// Build a module for nothing, with default dtypes of your own, whatever those of the devices
+    /// are that it is materialised on: a module in bf16 in a process whose default is f32.
+    ///
+    /// # Errors
+    /// As [`build`](Meta::build).
+    ///
+    /// ```
+    /// use burn::nn::LinearConfig;
+    /// use burn::tensor::{DType, Device, FloatDType};
+    /// use burn_materialize::{DefaultDTypes, Meta};
+    ///
+    /// let device = Device::flex();
+    /// let dtypes = DefaultDTypes { float: FloatDType::BF16, ..DefaultDTypes::of(&device) };
+    /// let meta = Meta::build_with(dtypes, |device| LinearConfig::new(3, 2).init(device))?;
+    /// assert_eq!(meta.materialize(&device)?.weight.val().dtype(), DType::BF16);
+    /// # Ok::<(), burn_materialize::MaterializeError>(())
+    /// ```
+    pub fn build_with(
+        dtypes: DefaultDTypes,
+        constructor: impl FnOnce(&Device) -> M,
+    ) -> Result<Self, MaterializeError> {
+        Self::record(dtypes, false, constructor)
     }
 
     fn record(
@@ -95,6 +120,12 @@ impl<M: Materialize> Meta<M> {
     /// nothing else: not on order, device, threads, or what else is materialised.
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;
+        self
+    }
+
+    /// The generator of every random draw; [`InitRng::Portable`] unless set.
+    pub fn with_rng(mut self, rng: InitRng) -> Self {
+        self.recipes = self.recipes.with_rng(rng);
         self
     }
 

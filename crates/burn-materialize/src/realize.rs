@@ -9,6 +9,7 @@ use burn_meta::{DefaultDTypes, record};
 
 use crate::error::MaterializeError;
 use crate::fill::{Plan, Target};
+use crate::init_rng::Draws;
 use crate::inventory::{State, inventory};
 use crate::meta::Recorded;
 use crate::recipes::Recipes;
@@ -30,21 +31,21 @@ pub trait Realize {
     /// The module it becomes.
     type Module: Materialize;
 
-    /// Whether values are drawn from the seed given to [`realize`](Realize::realize).
+    /// Whether values are drawn from what is given to [`realize`](Realize::realize).
     const DRAWS: bool;
 
     /// Run a pass over a copy of the module as it is, to look at it. Allocates nothing by itself.
     fn look(&self, pass: &mut dyn Pass);
 
-    /// Allocate what is not real yet on `device` and turn autodiff on, ties kept. `seed` draws the
-    /// lazy parameters of a plain module; a `Meta` has its own seed.
+    /// Allocate what is not real yet on `device` and turn autodiff on, ties kept. The lazy
+    /// parameters of a plain module are drawn from `draws`, a seed or more; a `Meta` has its own.
     ///
     /// # Errors
     /// As [`Meta::materialize`]. What was not given by value is as it was.
     fn realize(
         self,
         device: &Device,
-        seed: u64,
+        draws: impl Into<Draws>,
     ) -> Result<Realized<Self::Module>, MaterializeError>;
 }
 
@@ -99,7 +100,11 @@ impl<M: Materialize> Realize for &Meta<M> {
         traverse(self.parts().0.clone(), pass);
     }
 
-    fn realize(self, device: &Device, _seed: u64) -> Result<Realized<M>, MaterializeError> {
+    fn realize(
+        self,
+        device: &Device,
+        _draws: impl Into<Draws>,
+    ) -> Result<Realized<M>, MaterializeError> {
         let module = self.materialize(&device.clone().without_autodiff())?;
         let (_, recipes) = self.parts();
         let real = self
@@ -129,8 +134,12 @@ impl<M: Materialize> Realize for Meta<M> {
         traverse(self.parts().0.clone(), pass);
     }
 
-    fn realize(self, device: &Device, seed: u64) -> Result<Realized<M>, MaterializeError> {
-        (&self).realize(device, seed)
+    fn realize(
+        self,
+        device: &Device,
+        draws: impl Into<Draws>,
+    ) -> Result<Realized<M>, MaterializeError> {
+        (&self).realize(device, draws)
     }
 }
 
@@ -142,7 +151,12 @@ impl<M: Materialize> Realize for M {
         traverse(self.clone(), pass);
     }
 
-    fn realize(self, device: &Device, seed: u64) -> Result<Realized<M>, MaterializeError> {
+    fn realize(
+        self,
+        device: &Device,
+        draws: impl Into<Draws>,
+    ) -> Result<Realized<M>, MaterializeError> {
+        let Draws { seed, rng } = draws.into();
         let device = device.clone().without_autodiff();
         let before = inventory(&self);
         check_real_ties(&self, &before)?;
@@ -174,7 +188,7 @@ impl<M: Materialize> Realize for M {
                 _ => {}
             }
         }
-        let recipes = Recipes::new(recording, &entries, declarations, None);
+        let recipes = Recipes::new(recording, &entries, declarations, None).with_rng(rng);
         let target = Target::Meta {
             device: &device,
             select: &|_| true,

@@ -10,6 +10,7 @@ use burn_meta::{DefaultDTypes, DrawKey, Recipe, RecipeError, RecipeKind, Recordi
 use crate::Materialize;
 use crate::error::Problem;
 use crate::init_plan::{Declarations, Declared};
+use crate::init_rng::InitRng;
 use crate::inventory::{Entry, State, inventory};
 
 /// How each tensor of a module is made: what its constructor recorded, and over that what its
@@ -24,6 +25,7 @@ pub struct Recipes {
     open_defaults: Option<DefaultDTypes>,
     /// What hooks got wrong.
     problems: Vec<Problem>,
+    rng: InitRng,
 }
 
 /// The tensor whose recipe gives a path its value.
@@ -49,6 +51,10 @@ pub(crate) enum Origin {
 struct Draw {
     path: Arc<str>,
     place: u32,
+    /// A tensor whose recipe contains the draw.
+    tensor: TensorId,
+    /// Whether another tensor's does as well.
+    is_shared: bool,
 }
 
 impl Recipes {
@@ -124,10 +130,13 @@ impl Recipes {
             let mut path = None;
             for (place, draw) in (0..).zip(recipe.draws()) {
                 let path = path.get_or_insert_with(|| Arc::<str>::from(entry.path.as_str()));
-                self.draws.entry(draw).or_insert_with(|| Draw {
+                let draw = self.draws.entry(draw).or_insert_with(|| Draw {
                     path: path.clone(),
                     place,
+                    tensor: root.tensor,
+                    is_shared: false,
                 });
+                draw.is_shared |= draw.tensor != root.tensor;
             }
         }
     }
@@ -162,6 +171,16 @@ impl Recipes {
 
     pub(crate) fn paths(&self) -> impl Iterator<Item = &String> {
         self.roots.keys()
+    }
+
+    /// The generator of their random draws.
+    pub fn rng(&self) -> InitRng {
+        self.rng
+    }
+
+    pub(crate) fn with_rng(mut self, rng: InitRng) -> Self {
+        self.rng = rng;
+        self
     }
 
     /// How many tensors have a source.
@@ -219,6 +238,15 @@ impl Recipes {
                 .expect("every draw of a planned recipe has a key");
             DrawKey::new(seed, &draw.path, draw.place)
         };
-        self.recipe(root)?.evaluate(key, dtype, device)
+        let recipe = self.recipe(root)?;
+        // What several tensors are made of has to be the same for each.
+        let is_shared = |draw| self.draws.get(&draw).is_some_and(|draw| draw.is_shared);
+        if self.rng == InitRng::Device
+            && !recipe.draws().any(is_shared)
+            && let Some(tensor) = recipe.draw_on_device(dtype, device)
+        {
+            return tensor;
+        }
+        recipe.evaluate(key, dtype, device)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use burn::module::ParamId;
-use burn_meta::TensorId;
+use burn_meta::{ByteCount, TensorId};
 
 use crate::Materialize;
 use crate::inventory::{Entry, State, inventory};
@@ -113,14 +113,11 @@ impl fmt::Display for Summary {
                 .dtype
                 .map_or("-".to_owned(), |dtype| dtype.name().to_owned());
             let state = entry.state.to_string();
+            let size = ByteCount(bytes(entry) as u64).to_string();
             let (parameters, size, state) = match (tied_to, entry.role) {
                 (Some(first), _) => ("-".to_owned(), "-".to_owned(), format!("= {first}")),
-                (None, Role::Parameter) => (grouped(entry.elements()), human(bytes(entry)), state),
-                (None, role) => (
-                    "-".to_owned(),
-                    human(bytes(entry)),
-                    format!("{state} ({role})"),
-                ),
+                (None, Role::Parameter) => (grouped(entry.elements()), size, state),
+                (None, role) => ("-".to_owned(), size, format!("{state} ({role})")),
             };
             let shape = format!("{:?}", entry.shape.as_slice());
             let (path, module) = (entry.path.clone(), entry.module.clone());
@@ -160,8 +157,8 @@ impl fmt::Display for Summary {
             self.tensors(),
             grouped(self.parameters()),
             grouped(self.buffers()),
-            human(self.bytes()),
-            human(self.allocated_bytes()),
+            ByteCount(self.bytes() as u64),
+            ByteCount(self.allocated_bytes() as u64),
         )
     }
 }
@@ -179,32 +176,14 @@ fn grouped(number: usize) -> String {
     grouped
 }
 
-/// Bytes in binary units.
-fn human(bytes: usize) -> String {
-    const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    match unit {
-        0 => format!("{bytes} B"),
-        _ => format!("{value:.1} {}", UNITS[unit]),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{grouped, human};
+    use super::grouped;
 
     #[test]
     fn numbers_read_well() {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(70_553_706_496), "70,553,706,496");
-        assert_eq!(human(1023), "1023 B");
-        assert_eq!(human(1536), "1.5 KiB");
-        assert_eq!(human(usize::MAX), "16384.0 PiB");
     }
 }

@@ -12,6 +12,7 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Bool, Device, Int, Tensor};
 use burn_materialize::{Materialize, Meta, Realize, ResetParameters, State, Summary, inventory};
 use common::{data, kinds, values};
+use device_under_test::device;
 
 /// Every kind of plain buffer.
 #[derive(Module, Materialize, ResetParameters, Debug)]
@@ -43,7 +44,7 @@ impl Buffers {
 
 #[test]
 fn case_01_every_plain_buffer_equals_the_eager_one_bit_for_bit() {
-    let device = Device::flex();
+    let device = device();
     let eager = values(&Buffers::new(&device));
     assert_eq!(eager.len(), 7);
     assert_eq!(
@@ -88,7 +89,7 @@ impl Net {
 
 #[test]
 fn case_03_what_is_real_stays_as_it_is() {
-    let device = Device::flex();
+    let device = device();
     let meta = Meta::build(Net::new).unwrap().with_seed(1);
     // Half real: drawn with one seed, then the rest with another.
     let half = meta
@@ -110,7 +111,7 @@ fn case_03_what_is_real_stays_as_it_is() {
 
 #[test]
 fn case_04_a_layer_that_was_never_recorded_resets_to_its_documented_default() {
-    let device = Device::flex();
+    let device = device();
     let mut net = Net::new(&device);
     net.norm.gamma = net.norm.gamma.map(|gamma| gamma.mul_scalar(7.0));
     let before = values(&net);
@@ -143,10 +144,8 @@ fn case_05_a_forward_before_materialising_never_computes() {
         net
     });
     let net = smuggled.unwrap();
-    let forward = std::panic::AssertUnwindSafe(|| {
-        net.forward(Tensor::ones([2, 12], &Device::flex()))
-            .into_data()
-    });
+    let forward =
+        std::panic::AssertUnwindSafe(|| net.forward(Tensor::ones([2, 12], &device())).into_data());
     assert!(std::panic::catch_unwind(forward).is_err());
 }
 
@@ -187,7 +186,7 @@ impl Tied {
 
 #[test]
 fn case_07_a_tie_survives_build_and_materialise_and_is_one_leaf() {
-    let device = Device::flex();
+    let device = device();
     let meta = Meta::build_for(&device, Tied::new).unwrap();
     assert_eq!(meta.summary().parameters(), 11 * 6 + 6 * 6 + 6);
     let realized = meta.realize(&device, 0).unwrap();
@@ -219,7 +218,7 @@ fn case_07_a_tie_survives_build_and_materialise_and_is_one_leaf() {
 
 #[test]
 fn a_tie_is_materialised_whole() {
-    let device = Device::flex();
+    let device = device();
     let meta = Meta::build(Tied::new).unwrap();
     let part = meta
         .materialize_where(&device, |path| path == "head.weight")
@@ -247,7 +246,7 @@ fn case_11_clones_taken_before_equal_clones_taken_after() {
         first: Linear,
         second: Linear,
     }
-    let device = Device::flex();
+    let device = device();
     let meta = Meta::build(|device| {
         let first = LinearConfig::new(7, 5).init(device);
         let second = first.clone();
@@ -267,7 +266,7 @@ fn case_11_clones_taken_before_equal_clones_taken_after() {
 fn case_12_looking_at_a_module_allocates_nothing() {
     // 4 TB: anything that allocated it would not come back.
     let config = LinearConfig::new(1_000_000, 1_000_000);
-    let lazy = config.init(&Device::flex());
+    let lazy = config.init(&device());
     let meta = Meta::build(|device| config.init(device)).unwrap();
     for summary in [Summary::of(&lazy), meta.summary()] {
         assert_eq!(summary.parameters(), 1_000_001_000_000);
@@ -292,7 +291,7 @@ fn case_13_nothing_is_allocated_anywhere_but_on_the_target() {
     // A lazy module built elsewhere is recorded, not initialised there: its device here is the
     // meta one of a closed scope, on which any initialiser would panic.
     let elsewhere = Device::capture();
-    let device = Device::flex();
+    let device = device();
     let lazy = Net {
         mask: Tensor::ones([3], &device),
         ..lazy_net(&elsewhere, &device)
@@ -323,7 +322,7 @@ fn lazy_net(elsewhere: &Device, device: &Device) -> Net {
 
 #[test]
 fn case_14_every_trainable_parameter_is_a_leaf_and_gets_a_gradient() {
-    let device = Device::flex();
+    let device = device();
     let meta = Meta::build_for(&device, Net::new).unwrap();
     for model in [
         (&meta).realize(&device, 0).unwrap().module,
@@ -352,7 +351,7 @@ fn case_14_every_trainable_parameter_is_a_leaf_and_gets_a_gradient() {
 #[test]
 fn case_14_holds_for_lora_as_well() {
     use burn::module::Lora;
-    let device = Device::flex();
+    let device = device();
     let meta = Meta::build_for(&device, |device| LinearConfig::new(12, 8).init(device)).unwrap();
     let meta = meta
         .map(|linear, _| linear.apply_lora(Lora::new(2, 4.0)))
@@ -373,7 +372,7 @@ fn case_14_holds_for_lora_as_well() {
 
 #[test]
 fn a_recorded_module_equals_the_eager_one_in_structure() {
-    let device = Device::flex();
+    let device = device();
     let meta = Meta::build_for(&device, Net::new)
         .unwrap()
         .materialize(&device)
@@ -397,7 +396,7 @@ fn a_declared_initialiser_replaces_the_recorded_one() {
     fn counting(shape: burn::tensor::Shape, device: &Device) -> Tensor<1> {
         Tensor::arange(0..shape[0] as i64, device).float()
     }
-    let device = Device::flex();
+    let device = device();
     let meta = Meta::build_for(&device, |device| Declared {
         linear: LinearConfig::new(3, 2).init(device),
         scale: Param::from_tensor(Tensor::ones([4], device)),
@@ -425,7 +424,7 @@ fn a_declared_initialiser_replaces_the_recorded_one() {
 
 #[test]
 fn frozen_parameters_stay_frozen() {
-    let device = Device::flex();
+    let device = device();
     let meta = Meta::build_for(&device, Net::new).unwrap();
     let frozen = meta.map(|mut net, _| {
         net.input = net.input.no_grad();

@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use burn::module::{Initializer, Module, ModuleVisitor, Param, RunningState};
 use burn::tensor::{Bool, Device, Int, Shape, Tensor};
 use burn_materialize::{InitPlan, Materialize, Meta, Pass, ResetParameters, Site, Slot, traverse};
+use device_under_test::device;
 
 /// The path, the declaring type and the role of every tensor, in the order of the traversal.
 #[derive(Default)]
@@ -62,10 +63,6 @@ fn visited<M: Module>(module: &M) -> Vec<String> {
     let mut paths = Paths::default();
     module.visit(&mut paths);
     paths.paths
-}
-
-fn device() -> Device {
-    Device::flex()
 }
 
 fn param<const D: usize>() -> Param<Tensor<D>> {

@@ -10,10 +10,7 @@ use burn_materialize::{
     ResetParameters, reset, reset_to_defaults,
 };
 use common::values;
-
-fn flex() -> Device {
-    Device::flex()
-}
+use device_under_test::device;
 
 /// The problems of a refusal.
 fn problems<T: std::fmt::Debug>(result: Result<T, MaterializeError>) -> Vec<Problem> {
@@ -56,7 +53,7 @@ fn a_tensor_that_burn_fails_to_produce() {
             scale: Param::from_tensor(Tensor::ones([2], device).select(0, index)),
         }
     });
-    let error = meta.unwrap().materialize(&flex()).unwrap_err();
+    let error = meta.unwrap().materialize(&device()).unwrap_err();
     assert!(
         matches!(&error, MaterializeError::Produce { path, .. } if path == "scale"),
         "{error}"
@@ -74,7 +71,7 @@ fn a_parameter_without_a_source() {
         smuggled = Some(scale.clone());
         scale
     });
-    let found = problems(smuggled.unwrap().realize(&flex(), 0));
+    let found = problems(smuggled.unwrap().realize(&device(), 0));
     assert!(
         matches!(&found[..], [Problem::Recipe { path, source }]
             if path == "scale" && matches!(**source, RecipeError::Unrecorded { .. })),
@@ -84,7 +81,7 @@ fn a_parameter_without_a_source() {
 
     // And a real parameter that no layer and no hook speaks for.
     let mut real = Scale {
-        scale: Param::from_tensor(Tensor::ones([2], &flex())),
+        scale: Param::from_tensor(Tensor::ones([2], &device())),
     };
     let found = problems(reset_to_defaults(&mut real, 0));
     let expected = Problem::NoSource {
@@ -100,7 +97,7 @@ fn a_draw_that_is_not_defined() {
     let meta = Meta::build(|device| Scale {
         scale: Param::from_tensor(Tensor::random([2], upside_down, device)),
     });
-    let found = problems(meta.unwrap().materialize(&flex()));
+    let found = problems(meta.unwrap().materialize(&device()));
     assert!(
         matches!(&found[..], [Problem::Recipe { source, .. }]
             if matches!(**source, RecipeError::Draw { .. })),
@@ -116,13 +113,13 @@ fn a_value_declared_on_another_device() {
     }
     impl ResetParameters for Elsewhere {
         fn reset_parameters(&self, plan: &mut InitPlan<'_>) {
-            plan.value("scale", Tensor::<1>::ones([2], &flex()));
+            plan.value("scale", Tensor::<1>::ones([2], &device()));
         }
     }
     let meta = Meta::build(|device| Elsewhere {
         scale: Param::from_tensor(Tensor::ones([2], device)),
     });
-    let found = problems(meta.unwrap().materialize(&flex()));
+    let found = problems(meta.unwrap().materialize(&device()));
     assert_eq!(
         found,
         [Problem::DeclaredElsewhere {
@@ -142,7 +139,7 @@ fn an_initializer_that_does_not_apply() {
     let meta = Meta::build(|device| Orthogonal {
         linear: LinearConfig::new(3, 3).init(device),
     });
-    let found = problems(meta.unwrap().materialize(&flex()));
+    let found = problems(meta.unwrap().materialize(&device()));
     assert!(
         matches!(&found[..], [Problem::Initializer { path, .. }] if path == "linear"),
         "{found:?}"
@@ -163,7 +160,7 @@ fn an_initializer_that_nothing_takes() {
         norm: LayerNormConfig::new(3).init(device),
         head: None,
     });
-    let found = problems(meta.unwrap().materialize(&flex()));
+    let found = problems(meta.unwrap().materialize(&device()));
     assert_eq!(
         found,
         [Problem::InitializerIgnored {
@@ -192,19 +189,19 @@ fn a_meta_tensor_out_of_reach() {
         },
     };
     let meta = Meta::build(build).unwrap();
-    let found = problems(meta.materialize(&flex()));
+    let found = problems(meta.materialize(&device()));
     assert!(
         matches!(&found[..], [Problem::Hidden { path, .. }] if path == "inner"),
         "{found:?}"
     );
     // The same by the other way in, and no mistake where the tensor is real.
     assert!(matches!(
-        &problems((&meta).realize(&flex(), 0))[..],
+        &problems((&meta).realize(&device(), 0))[..],
         [Problem::Hidden { .. }]
     ));
     assert_eq!(
-        build(&flex())
-            .realize(&flex(), 0)
+        build(&device())
+            .realize(&device(), 0)
             .unwrap()
             .module
             .inner
@@ -221,7 +218,7 @@ fn a_dtype_the_device_does_not_have() {
     let meta = Meta::build(|device| Scale {
         scale: Param::from_tensor(Tensor::zeros([2], (device, flex32))),
     });
-    let found = problems(meta.unwrap().materialize(&flex()));
+    let found = problems(meta.unwrap().materialize(&device()));
     assert!(
         matches!(&found[..], [Problem::Unsupported { path, dtype, .. }]
             if path == "scale" && *dtype == flex32),
@@ -231,7 +228,7 @@ fn a_dtype_the_device_does_not_have() {
 
 #[test]
 fn a_constructor_of_another_module() {
-    let mut linear = LinearConfig::new(3, 2).init(&flex());
+    let mut linear = LinearConfig::new(3, 2).init(&device());
     let before = values(&linear);
     let found = problems(reset(&mut linear, 0, |d| LinearConfig::new(2, 3).init(d)));
     assert!(
@@ -262,7 +259,7 @@ fn all_problems_are_reported_at_once_and_nothing_is_allocated() {
             plan.value("linear.bias", Tensor::<1, Int>::ones([2], &device));
         }
     }
-    let device = flex();
+    let device = device();
     let meta = Meta::build_for(&device, |device| Wrong {
         linear: LinearConfig::new(3, 2).init(device),
         scale: Param::from_tensor(Tensor::ones([4], device)),
@@ -288,7 +285,7 @@ fn all_problems_are_reported_at_once_and_nothing_is_allocated() {
 fn a_filter_that_selects_nothing_is_refused() {
     let meta = Meta::build(|device| LinearConfig::new(3, 2).init(device)).unwrap();
     let error = meta
-        .materialize_where(&flex(), |path| path == "wieght")
+        .materialize_where(&device(), |path| path == "wieght")
         .unwrap_err();
     assert!(error.to_string().contains("weight"), "{error}");
     let MaterializeError::Refused(problems) = error else {
@@ -299,7 +296,7 @@ fn a_filter_that_selects_nothing_is_refused() {
 
 #[test]
 fn one_id_over_two_tensors_is_refused() {
-    let device = flex();
+    let device = device();
     let meta = Meta::build(|device| {
         let first = LinearConfig::new(3, 3).init(device);
         let mut second = first.clone();

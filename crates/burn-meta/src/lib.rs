@@ -33,18 +33,23 @@
 //! Every use of the capture device and of Burn's intermediate representation is in this crate, so
 //! that a change upstream touches one place. It knows nothing of modules or of training.
 
+mod byte_count;
 mod device;
+mod device_draw;
 mod error;
 mod evaluate;
 pub mod generator;
+mod memory;
 mod recipe;
 mod record;
 mod tensor;
 
 pub use burn_capture::TensorId;
+pub use byte_count::ByteCount;
 pub use device::{DefaultDTypes, MetaDevice};
 pub use error::{RecipeError, RecordError};
 pub use generator::DrawKey;
+pub use memory::{DeviceMemory, confirm};
 pub use recipe::{Recipe, RecipeKind};
 pub use record::{Recording, record};
 pub use tensor::{is_meta_device, read, tensor_id};

@@ -14,19 +14,16 @@ use burn_meta::{
     record, tensor_id,
 };
 use burn_router::{RouterClient, get_client};
-
-fn flex() -> Device {
-    Device::flex()
-}
+use device_under_test::device;
 
 /// Record `build`, evaluate its tensor on flex, read it.
 fn recorded(build: impl FnOnce(&Device) -> BridgeTensor) -> TensorData {
-    let (tensor, recording) = record(DefaultDTypes::of(&flex()), build).unwrap();
+    let (tensor, recording) = record(DefaultDTypes::of(&device()), build).unwrap();
     let id = tensor_id(&tensor).expect("a meta tensor");
     let recipe = recording.recipe(id).unwrap();
     recipe.check().unwrap();
     let real = recipe
-        .evaluate(|_| DrawKey::new(0, "x", 0), recipe.dtype(), &flex())
+        .evaluate(|_| DrawKey::new(0, "x", 0), recipe.dtype(), &device())
         .unwrap();
     assert_eq!(tensor_id(&real), None);
     assert_eq!(real.shape(), *recipe.shape());
@@ -36,7 +33,7 @@ fn recorded(build: impl FnOnce(&Device) -> BridgeTensor) -> TensorData {
 
 /// The recipe's bits are the eager ones.
 fn equals_eager(build: impl Fn(&Device) -> BridgeTensor) {
-    assert_eq!(recorded(&build), read(build(&flex())).unwrap());
+    assert_eq!(recorded(&build), read(build(&device())).unwrap());
 }
 
 #[test]
@@ -296,7 +293,7 @@ fn a_panic_of_burn_while_evaluating_is_an_error() {
     .unwrap();
     let recipe = recording.recipe(tensor_id(&tensor).unwrap()).unwrap();
     let error = recipe
-        .evaluate(|_| DrawKey::new(0, "", 0), DType::F32, &flex())
+        .evaluate(|_| DrawKey::new(0, "", 0), DType::F32, &device())
         .unwrap_err();
     assert!(matches!(error, RecipeError::Kernel { .. }), "{error}");
 }

@@ -16,9 +16,10 @@ use digits_common::{Options, Output, Samples, Split, digest, parse};
 struct Arguments {
     #[command(flatten)]
     options: Options,
-    /// Where to train: auto or flex
-    #[arg(long, default_value = "auto")]
-    device: Accelerator,
+    /// Where to train: auto, flex; wgpu, libtorch or cuda in a build with the feature of that name;
+    /// also one of several, as in cuda:1 [default: BURN_FABRIC_ACCELERATOR, else auto]
+    #[arg(long)]
+    device: Option<Accelerator>,
     /// The folder for metrics, picture and weights; created where it is missing
     #[arg(long, default_value = "runs/digits")]
     out: PathBuf,
@@ -37,11 +38,11 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let output = Output::create(&arguments.out)?;
     let data = Split::new(&Samples::load()?, arguments.options.seed);
-    let accelerator = arguments.device.clone();
-    let fabric = Fabric::builder()
-        .accelerator(accelerator)
-        .seed(arguments.options.seed)
-        .build()?;
+    let mut builder = Fabric::builder().seed(arguments.options.seed);
+    if let Some(device) = &arguments.device {
+        builder = builder.accelerator(device.clone());
+    }
+    let fabric = builder.build()?;
     println!("Settings:\n{fabric}\n");
 
     // Built on the meta device: everything is known of the model, and nothing of it exists.

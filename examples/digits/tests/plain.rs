@@ -1,14 +1,14 @@
 //! Training through a Fabric and training in plain Burn end with the same bits.
 
-use burn::tensor::Device;
 use burn_fabric::prelude::*;
+use device_under_test::device;
 use digits_common::{Options, Samples, Split, digest, tensors};
 
 #[test]
 fn both_examples_end_with_the_same_bits() {
     let options = Options { seed: 3, epochs: 3 };
     let data = Split::new(&Samples::load().unwrap(), options.seed);
-    let accelerator = Accelerator::Device(Device::flex());
+    let accelerator = Accelerator::Device(device());
     let fabric = Fabric::builder()
         .accelerator(accelerator)
         .seed(options.seed)

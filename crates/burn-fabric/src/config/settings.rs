@@ -3,7 +3,11 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use burn::tensor::FloatDType;
+use burn_materialize::InitRng;
+
 use super::environment::variable;
+use super::float_dtype;
 use super::{FabricConfig, MissingGradients, SettingProblem};
 use crate::accelerator::Accelerator;
 use crate::error::FabricError;
@@ -16,6 +20,10 @@ pub struct Settings {
     pub accelerator: Accelerator,
     /// The seed of all initial values.
     pub seed: u64,
+    /// The generator of all initial values.
+    pub init_rng: InitRng,
+    /// The dtype of float tensors that name none; the device's own default where nobody said.
+    pub float_dtype: Option<FloatDType>,
     /// How many micro-batches make one step.
     pub accumulate: usize,
     /// How gradients are clipped.
@@ -64,6 +72,8 @@ impl Layers {
             self.find(|config| config.accelerator.clone()),
         );
         let seed = resolve.one("seed", self.find(|config| config.seed));
+        let init_rng = resolve.one("init_rng", self.find(|config| config.init_rng));
+        let float_dtype = resolve.float_dtype(self.find(|config| config.float_dtype));
         let accumulate = self.find(|config| config.accumulate);
         resolve.check("accumulate", &accumulate, |n| *n >= 1, "at least 1");
         let accumulate = resolve.or("accumulate", accumulate, 1);
@@ -82,6 +92,8 @@ impl Layers {
         Ok(Settings {
             accelerator,
             seed,
+            init_rng,
+            float_dtype,
             accumulate,
             clip,
             non_finite_gradients,
@@ -111,6 +123,15 @@ impl Resolve {
     fn row(&mut self, key: &str, value: &dyn fmt::Display, origin: &Origin) {
         self.rows
             .push([key.to_owned(), value.to_string(), why(key, origin)]);
+    }
+
+    fn float_dtype(&mut self, found: Option<(FloatDType, &Origin)>) -> Option<FloatDType> {
+        let (value, origin) = match found {
+            Some((dtype, origin)) => (float_dtype::name(dtype), origin),
+            None => ("the device's own", &Origin::Default),
+        };
+        self.row("float_dtype", &value, origin);
+        found.map(|(dtype, _)| dtype)
     }
 
     fn check<T: fmt::Display>(

@@ -8,6 +8,8 @@ use burn::nn::{Embedding, EmbeddingConfig, Linear, LinearConfig};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use burn_fabric::burn_materialize::{Pass, Site, Slot, traverse};
 use burn_fabric::prelude::*;
+#[allow(unused_imports, reason = "each test program uses a part of it")]
+pub use device_under_test::device;
 
 /// Two layers of matrices.
 #[derive(Module, Materialize, ResetParameters, Debug)]
@@ -36,9 +38,9 @@ pub fn fabric() -> Fabric {
     builder().seed(3).build().unwrap()
 }
 
-/// A builder that the environment of the tests does not reach.
+/// A builder for the device under test, that nothing else of the environment reaches.
 pub fn builder() -> burn_fabric::FabricBuilder {
-    Fabric::builder().environment([("", ""); 0])
+    Fabric::builder().environment([(device_under_test::VARIABLE, device_under_test::name())])
 }
 
 pub fn model(fabric: &Fabric) -> FabricModule<Mlp> {
@@ -55,10 +57,8 @@ pub fn values<M: Materialize>(module: &M) -> BTreeMap<String, TensorData> {
     struct Values(BTreeMap<String, TensorData>);
     impl Pass for Values {
         fn tensor(&mut self, site: &Site<'_>, slot: &mut dyn Slot) {
-            self.0.insert(
-                site.path().to_owned(),
-                burn_meta::read(slot.tensor()).unwrap(),
-            );
+            let data = burn_meta::read(slot.tensor()).unwrap();
+            self.0.insert(site.path().to_owned(), data);
         }
     }
     let mut pass = Values(BTreeMap::new());

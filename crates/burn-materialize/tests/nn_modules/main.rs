@@ -10,6 +10,7 @@ mod loss;
 mod noise;
 mod norm;
 mod recurrent;
+mod same_weights;
 mod shape;
 mod support;
 mod transformer;

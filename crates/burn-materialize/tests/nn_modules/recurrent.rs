@@ -4,8 +4,8 @@ use burn::nn::{
     PReluConfig, RnnConfig, SwiGluConfig,
 };
 
-use burn::tensor::Device;
 use burn_materialize::reset_to_defaults;
+use device_under_test::device;
 
 use crate::support::{
     COMPOSED, FANS, check, check_initializers, check_without_defaults, flat, input,
@@ -38,7 +38,7 @@ fn module_gate_controller() {
     check_initializers(FANS, build);
 
     // Its constructor has no default that a reset could give it.
-    let mut gate = build(&Device::flex(), Initializer::Zeros);
+    let mut gate = build(&device(), Initializer::Zeros);
     assert!(reset_to_defaults(&mut gate, 0).is_err());
 }
 

@@ -6,6 +6,7 @@ use burn_materialize::{
     InitPlan, Materialize, MaterializeError, Meta, ResetParameters, State, Traversal, inventory,
     reset_to_defaults,
 };
+use device_under_test::device;
 
 use super::Layer;
 use super::snapshot::Snapshot;
@@ -13,7 +14,7 @@ use super::snapshot::Snapshot;
 /// A module that nothing was recorded for gets from its hook what its constructor would record:
 /// the same recipe gives the same bits under the same seed.
 pub fn check_defaults<M: Layer>(build: impl Fn(&Device) -> M) {
-    let device = Device::flex();
+    let device = device();
     let meta = Meta::build_for(&device, &build)
         .expect("it records")
         .with_seed(2);
@@ -43,7 +44,7 @@ pub fn check_defaults<M: Layer>(build: impl Fn(&Device) -> M) {
 /// The hook initialises no lazy parameter.
 pub fn check_hook_allocates_nothing<M: Layer>(build: impl Fn(&Device) -> M) {
     let mut refused = Refused {
-        inner: build(&Device::flex()),
+        inner: build(&device()),
     };
     let states = |module: &Refused<M>| -> Vec<State> {
         inventory(module)

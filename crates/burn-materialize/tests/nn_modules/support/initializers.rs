@@ -3,6 +3,7 @@
 use burn::module::{Initializer, Module};
 use burn::tensor::Device;
 use burn_materialize::{InitPlan, Materialize, Meta, ResetParameters, Traversal};
+use device_under_test::device;
 
 use super::Layer;
 use super::eager::check_values;
@@ -54,7 +55,7 @@ pub fn check_initializers<M: Layer>(
     initializers: &[Initializer],
     build: impl Fn(&Device, Initializer) -> M,
 ) {
-    let device = Device::flex();
+    let device = device();
     for initializer in initializers {
         check_values(|device| build(device, initializer.clone()));
 

@@ -4,6 +4,7 @@ mod distribution;
 mod eager;
 mod hooks;
 mod initializers;
+pub mod same;
 mod snapshot;
 mod training;
 

@@ -4,6 +4,7 @@ use burn::module::Param;
 use burn::optim::{GradientsParams, SgdConfig};
 use burn::tensor::{Device, Gradients, Tensor};
 use burn_materialize::{Materialize, Meta, Pass, Role, Site, Slot, traverse};
+use device_under_test::device;
 
 use super::input;
 use super::snapshot::{Seen, Snapshot};
@@ -14,7 +15,7 @@ pub fn check_training<M: Materialize>(
     build: impl Fn(&Device) -> M,
     output: impl Fn(&M, &Device) -> Tensor<1>,
 ) {
-    let device = Device::flex().autodiff();
+    let device = device().autodiff();
     let meta = Meta::build_for(&device, build).expect("it records");
     let module: M = meta.materialize(&device).expect("it materialises");
     let before = Snapshot::of(&module);

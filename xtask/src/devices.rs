@@ -1,0 +1,395 @@
+//! The tests on each device: one build with all that is needed, and every test program run once for
+//! each device.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+use crate::libtorch::LibTorch;
+use crate::workspace::{Workspace, output};
+
+/// The crates whose tests concern devices.
+const PACKAGES: [&str; 4] = ["burn-meta", "burn-materialize", "burn-fabric", "digits"];
+
+/// Programs that compare what the compiler says, where no device takes part.
+const WITHOUT_DEVICE: [&str; 2] = ["compile_fail", "refused_by_the_compiler"];
+
+/// The program that opens the device as a user does, and the variable that names it.
+const PROBE: &str = "devices";
+const VARIABLE: &str = "BURN_FABRIC_ACCELERATOR";
+
+/// What a device cannot do, by the test that shows it. Each is run and has to fail, so that the list
+/// tells no more than the truth.
+const CANNOT: [(TestDevice, &str); 1] = [(TestDevice::Libtorch, "module_deform_conv2d")];
+
+/// Where the tests run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum TestDevice {
+    /// The embedded CPU device.
+    Flex,
+    /// Vulkan, on a software adapter where there is no GPU.
+    Wgpu,
+    /// libtorch on the CPU, prepared as `cargo xtask libtorch` does.
+    Libtorch,
+    /// Each of them.
+    All,
+}
+
+impl TestDevice {
+    fn each(self) -> Vec<Self> {
+        match self {
+            Self::All => vec![Self::Flex, Self::Wgpu, Self::Libtorch],
+            one => vec![one],
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Flex => "flex",
+            Self::Wgpu => "wgpu",
+            Self::Libtorch => "libtorch",
+            Self::All => "all",
+        }
+    }
+
+    /// The feature that brings it, beside the default ones.
+    fn feature(self) -> Option<&'static str> {
+        match self {
+            Self::Flex | Self::All => None,
+            Self::Wgpu | Self::Libtorch => Some(self.name()),
+        }
+    }
+
+    /// What may be missing where it does not open.
+    fn help(self) -> &'static str {
+        match self {
+            Self::Wgpu => {
+                "there may be no Vulkan adapter: install a graphics driver, or one in software \
+                 (Debian: mesa-vulkan-drivers and libvulkan1)"
+            }
+            Self::Libtorch => "libtorch may not load: see cargo xtask libtorch",
+            Self::Flex | Self::All => "nothing is known that would stop it",
+        }
+    }
+}
+
+/// Run the tests on `device`. Fails where one fails, where a device is not there, and where devices
+/// ran other numbers of tests than the list of what they cannot do accounts for.
+pub fn run(workspace: &Workspace, device: TestDevice) -> Result<()> {
+    let devices = device.each();
+    let environment = match devices.contains(&TestDevice::Libtorch) {
+        true => LibTorch::prepare(workspace)?.environment()?.to_vec(),
+        false => Vec::new(),
+    };
+    let programs = build(workspace, &devices, &environment)?;
+    let mut ran = Vec::new();
+    for device in devices {
+        println!("\n== {}", device.name());
+        ran.push((device, run_all(&programs, device, &environment)?));
+    }
+    print!("\n{}", table(&ran));
+    compare(&ran)
+}
+
+/// A test program.
+struct Program {
+    package: String,
+    name: String,
+    path: PathBuf,
+    /// Where cargo would run it.
+    folder: PathBuf,
+}
+
+type Environment = [(&'static str, OsString)];
+
+fn build(
+    workspace: &Workspace,
+    devices: &[TestDevice],
+    environment: &Environment,
+) -> Result<Vec<Program>> {
+    let mut arguments = "test --no-run --tests --message-format json-render-diagnostics".to_owned();
+    for package in PACKAGES.iter().chain(&["device-under-test"]) {
+        arguments.push_str(&format!(" --package {package}"));
+    }
+    for feature in devices.iter().filter_map(|device| device.feature()) {
+        for package in ["burn-fabric", "device-under-test"] {
+            arguments.push_str(&format!(" --features {package}/{feature}"));
+        }
+    }
+    println!("$ cargo {arguments}");
+    let mut command = workspace.cargo(&arguments);
+    command.envs(environment.iter().map(|(name, value)| (name, value)));
+    let mut programs = programs(&output(&mut command)?)?;
+    // The probe first.
+    programs.sort_by_key(|program| program.name != PROBE);
+    ensure!(
+        programs.first().is_some_and(|first| first.name == PROBE),
+        "cargo built no test program `{PROBE}`"
+    );
+    Ok(programs)
+}
+
+/// The programs that cargo says it built.
+fn programs(messages: &str) -> Result<Vec<Program>> {
+    let mut programs = Vec::new();
+    for line in messages.lines() {
+        let message: Value = serde_json::from_str(line)?;
+        let is_test = message["profile"]["test"] == true;
+        let (Some(path), true) = (message["executable"].as_str(), is_test) else {
+            continue;
+        };
+        let manifest = message["manifest_path"].as_str();
+        let folder = manifest.and_then(|path| Path::new(path).parent());
+        let folder = folder.context("cargo gives no manifest_path")?.to_owned();
+        let package = folder
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let name = message["target"]["name"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        if PACKAGES.contains(&package.as_str()) && !WITHOUT_DEVICE.contains(&name.as_str()) {
+            programs.push(Program {
+                package,
+                name,
+                path: path.into(),
+                folder,
+            });
+        }
+    }
+    Ok(programs)
+}
+
+/// How many tests passed on a device, and what it could not do.
+#[derive(Debug, Default)]
+struct Ran {
+    passed: usize,
+    cannot: Vec<&'static str>,
+}
+
+fn run_all(programs: &[Program], device: TestDevice, environment: &Environment) -> Result<Ran> {
+    let mut ran = Ran::default();
+    let mut failed = Vec::new();
+    for program in programs {
+        let start = Instant::now();
+        let cannot = cannot(program, device, environment)?;
+        let mut arguments = vec!["--exact"];
+        for name in &cannot {
+            arguments.extend(["--skip", name]);
+        }
+        let (passes, text) = call(program, device, environment, &arguments)?;
+        let shown = format!("{}: {}", program.package, program.name);
+        if !passes {
+            println!("{text}");
+            if program.name == PROBE {
+                bail!("{} cannot be used here: {}", device.name(), device.help());
+            }
+            failed.push(shown);
+            continue;
+        }
+        let passed = passed(&text).with_context(|| format!("{shown} tells no result"))?;
+        let time = start.elapsed().as_secs_f64();
+        println!("{shown:<40} {passed:>4} passed {time:>8.1} s");
+        ran.passed += passed;
+        let listed = CANNOT.iter().map(|(_, name)| *name);
+        let listed = listed.filter(|name| cannot.iter().any(|path| ends_with(path, name)));
+        ran.cannot.extend(listed);
+    }
+    ensure!(
+        failed.is_empty(),
+        "on {} tests failed in:\n  {}",
+        device.name(),
+        failed.join("\n  ")
+    );
+    Ok(ran)
+}
+
+/// The tests of a program that are on the device's list, by their paths, once each has failed.
+fn cannot(program: &Program, device: TestDevice, environment: &Environment) -> Result<Vec<String>> {
+    let listed: Vec<&str> = CANNOT
+        .iter()
+        .filter(|(on, _)| *on == device)
+        .map(|(_, name)| *name)
+        .collect();
+    if listed.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (_, listing) = call(
+        program,
+        device,
+        environment,
+        &["--list", "--format", "terse"],
+    )?;
+    let paths = listing
+        .lines()
+        .filter_map(|line| line.strip_suffix(": test"));
+    let paths: Vec<String> = paths
+        .filter(|path| listed.iter().any(|name| ends_with(path, name)))
+        .map(str::to_owned)
+        .collect();
+    for path in &paths {
+        let (passes, _) = call(program, device, environment, &["--exact", path])?;
+        ensure!(
+            !passes,
+            "{path} passes on {}: take it off the list of what it cannot do",
+            device.name()
+        );
+    }
+    Ok(paths)
+}
+
+/// Whether a path of modules ends with a test's name.
+fn ends_with(path: &str, name: &str) -> bool {
+    path.rsplit("::").next() == Some(name)
+}
+
+/// Run a program; whether it succeeds, and what it prints.
+fn call(
+    program: &Program,
+    device: TestDevice,
+    environment: &Environment,
+    arguments: &[&str],
+) -> Result<(bool, String)> {
+    let output = Command::new(&program.path)
+        .args(arguments)
+        .current_dir(&program.folder)
+        .env(VARIABLE, device.name())
+        .envs(environment.iter().map(|(name, value)| (name, value)))
+        .output()
+        .with_context(|| program.path.display().to_string())?;
+    let text = [output.stdout, output.stderr].concat();
+    Ok((
+        output.status.success(),
+        String::from_utf8_lossy(&text).into_owned(),
+    ))
+}
+
+/// How many tests passed, by the last line of a test program.
+fn passed(text: &str) -> Option<usize> {
+    let result = text
+        .lines()
+        .find_map(|line| line.strip_prefix("test result: ok. "))?;
+    result.split(" passed").next()?.parse().ok()
+}
+
+fn table(ran: &[(TestDevice, Ran)]) -> String {
+    let lines = ran.iter().map(|(device, ran)| {
+        let cannot = match ran.cannot.is_empty() {
+            true => String::new(),
+            false => format!(
+                ", {} it cannot: {}",
+                ran.cannot.len(),
+                ran.cannot.join(", ")
+            ),
+        };
+        format!(
+            "{:<10} {:>4} tests passed{cannot}\n",
+            device.name(),
+            ran.passed
+        )
+    });
+    lines.collect()
+}
+
+/// Every device ran the same tests, or the list says why not.
+fn compare(ran: &[(TestDevice, Ran)]) -> Result<()> {
+    for (device, ran) in ran {
+        for (on, name) in CANNOT {
+            ensure!(
+                on != *device || ran.cannot.contains(&name),
+                "{name} is on the list of what {} cannot do, and no program has it",
+                device.name()
+            );
+        }
+    }
+    let accounted = |ran: &Ran| ran.passed + ran.cannot.len();
+    let Some((first, expected)) = ran.first() else {
+        return Ok(());
+    };
+    for (device, ran) in ran {
+        ensure!(
+            accounted(ran) == accounted(expected),
+            "{} accounts for {} tests and {} for {}",
+            device.name(),
+            accounted(ran),
+            first.name(),
+            accounted(expected)
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ran(passed: usize, cannot: &[&'static str]) -> Ran {
+        Ran {
+            passed,
+            cannot: cannot.to_vec(),
+        }
+    }
+
+    #[test]
+    fn numbers_of_tests_have_to_agree_but_for_the_list() {
+        let [(_, name)] = CANNOT;
+        let flex = || (TestDevice::Flex, ran(10, &[]));
+        let libtorch =
+            |passed, cannot: &[&'static str]| (TestDevice::Libtorch, ran(passed, cannot));
+        compare(&[flex(), libtorch(9, &[name])]).unwrap();
+        for wrong in [
+            libtorch(10, &[name]),
+            libtorch(8, &[name]),
+            libtorch(10, &[]),
+        ] {
+            compare(&[flex(), wrong]).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn the_table_tells_what_a_device_cannot() {
+        let ran = [
+            (TestDevice::Flex, ran(12, &[])),
+            (TestDevice::Libtorch, ran(11, &["one"])),
+        ];
+        let expected = "\
+flex         12 tests passed
+libtorch     11 tests passed, 1 it cannot: one
+";
+        assert_eq!(table(&ran), expected);
+    }
+
+    #[test]
+    fn results_are_read_from_what_a_test_program_prints() {
+        let text = "running 2 tests\n\ntest result: ok. 2 passed; 0 failed; 0 ignored\n";
+        assert_eq!(passed(text), Some(2));
+        assert_eq!(passed("test result: FAILED. 1 passed; 1 failed"), None);
+    }
+
+    #[test]
+    fn test_programs_are_found_among_the_messages_of_cargo() {
+        let message = |name: &str, test: bool| {
+            format!(
+                r#"{{"profile":{{"test":{test}}},"executable":"/t/{name}","manifest_path":"/w/crates/burn-meta/Cargo.toml","target":{{"name":"{name}"}}}}"#
+            )
+        };
+        let messages = [
+            message("recording", true),
+            message("compile_fail", true),
+            message("main", false),
+            r#"{"reason":"build-finished"}"#.to_owned(),
+        ];
+        let found = programs(&messages.join("\n")).unwrap();
+        assert_eq!(found.len(), 1);
+        assert_eq!(
+            (found[0].package.as_str(), found[0].name.as_str()),
+            ("burn-meta", "recording")
+        );
+    }
+}
