@@ -87,11 +87,17 @@ pub fn run(workspace: &Workspace, device: TestDevice) -> Result<()> {
     };
     let programs = build(workspace, &devices, &environment)?;
     let mut ran = Vec::new();
+    let mut failed = Vec::new();
     for device in devices {
         println!("\n== {}", device.name());
-        ran.push((device, run_all(&programs, device, &environment)?));
+        match run_all(&programs, device, &environment) {
+            Ok(result) => ran.push((device, result)),
+            // The others are still worth knowing.
+            Err(error) => failed.push(format!("{error:#}")),
+        }
     }
     print!("\n{}", table(&ran));
+    ensure!(failed.is_empty(), "{}", failed.join("\n"));
     compare(&ran)
 }
 
@@ -256,7 +262,12 @@ fn call(
     environment: &Environment,
     arguments: &[&str],
 ) -> Result<(bool, String)> {
-    let output = Command::new(&program.path)
+    let mut command = Command::new(&program.path);
+    if std::env::var_os("XDG_RUNTIME_DIR").is_none() {
+        // Mesa complains without one, a line for each look at an adapter.
+        command.env("XDG_RUNTIME_DIR", std::env::temp_dir());
+    }
+    let output = command
         .args(arguments)
         .current_dir(&program.folder)
         .env(VARIABLE, device.name())

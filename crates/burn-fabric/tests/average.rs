@@ -8,7 +8,7 @@ use burn::optim::SgdConfig;
 use burn::tensor::{DType, FloatDType, Tensor};
 use burn_fabric::MovingAverage;
 use burn_fabric::prelude::*;
-use support::{Mlp, fabric, input, model};
+use support::{Mlp, builder, fabric, input, model};
 
 #[test]
 fn a_moving_average_follows_the_weights() {
@@ -61,7 +61,8 @@ fn a_moving_average_follows_the_weights() {
 
 #[test]
 fn a_moving_average_of_half_precision_is_kept_in_single() {
-    let fabric = fabric();
+    let device = Accelerator::Device(device_under_test::device_with(FloatDType::BF16));
+    let fabric = builder().accelerator(device).build().unwrap();
     let half = LinearConfig::new(3, 3)
         .with_bias(false)
         .init(&fabric.inference_device());

@@ -4,7 +4,7 @@ mod support;
 
 use burn::module::Param;
 use burn::optim::{GradientsParams, SgdConfig};
-use burn::tensor::{Device, FloatDType, Tensor};
+use burn::tensor::{FloatDType, Tensor};
 use burn_fabric::prelude::*;
 use burn_fabric::{MicroBatch, NonFinite, ShapeMismatch};
 use support::{Mlp, Shared, builder, device, fabric, input, model};

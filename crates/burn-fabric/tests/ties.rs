@@ -12,7 +12,7 @@ use burn::optim::{
 use burn::tensor::{Device, TensorData};
 use burn_fabric::OptimizerConfig;
 use burn_fabric::prelude::*;
-use support::{Shared, Tied, device, fabric};
+use support::{Shared, Tied, data, device, fabric};
 
 /// 20 steps of the tied model and of the one written with one shared parameter: the same gradients
 /// and values, bit for bit.
@@ -32,12 +32,12 @@ fn equals_one_shared_parameter(config: impl OptimizerConfig + Clone) {
         let mut of_tied = fabric.setup_optimizer(&tied, config.clone()).unwrap();
         let mut of_shared = fabric.setup_optimizer(&shared, config.clone()).unwrap();
         assert_eq!(of_tied.paths().collect::<Vec<_>>(), ["embedding.weight"]);
-        let start = shared.weight.to_data();
+        let start = data(shared.weight.val());
         for _ in 0..20 {
             let gradients = fabric.backward(tied.loss(), &tied).unwrap();
             let expected = fabric.backward(shared.loss(), &shared).unwrap();
             let gradient = |gradients: &burn::optim::GradientsParams, id| -> TensorData {
-                gradients.get::<2>(id).unwrap().into_data()
+                data(gradients.get::<2>(id).unwrap())
             };
             assert_eq!(
                 gradient(&gradients, tied.head.id),

@@ -76,3 +76,20 @@ impl FromStr for InitRng {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_and_an_unknown_one_lists_them() {
+        for name in InitRng::NAMES {
+            assert_eq!(name.parse::<InitRng>().unwrap().to_string(), *name);
+        }
+        let error: UnknownRng = "torch".parse::<InitRng>().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "no generator is called `torch`: choose one of portable, device"
+        );
+    }
+}

@@ -14,16 +14,21 @@ pub(crate) struct Demand<'p> {
 /// The demands that `device` cannot meet: each against its largest buffer, all together against
 /// its memory, where it says what these are.
 pub(crate) fn exceeded(device: &Device, demands: &[Demand<'_>]) -> Vec<Problem> {
-    match DeviceMemory::of(device) {
-        Ok(memory) => compare(device, memory, demands),
-        Err(message) => vec![Problem::NoDevice {
-            device: device.clone(),
-            message,
-        }],
-    }
+    compare(device, DeviceMemory::of(device), demands)
 }
 
-fn compare(device: &Device, memory: DeviceMemory, demands: &[Demand<'_>]) -> Vec<Problem> {
+fn compare(
+    device: &Device,
+    memory: Result<DeviceMemory, String>,
+    demands: &[Demand<'_>],
+) -> Vec<Problem> {
+    let memory = match memory {
+        Ok(memory) => memory,
+        Err(message) => {
+            let device = device.clone();
+            return vec![Problem::NoDevice { device, message }];
+        }
+    };
     let too_large = memory.largest.into_iter().flat_map(|largest| {
         let too_large = demands.iter().filter(move |demand| demand.bytes > largest);
         too_large.map(move |demand| Problem::TensorTooLarge {
@@ -54,42 +59,73 @@ fn compare(device: &Device, memory: DeviceMemory, demands: &[Demand<'_>]) -> Vec
 mod tests {
     use super::*;
 
-    fn problems(total: Option<u64>, largest: Option<u64>) -> Vec<String> {
+    fn problems(total: Option<u64>, largest: Option<u64>) -> Vec<Problem> {
         let demands = [("a", 100), ("b", 300), ("c", 200)];
         let demands = demands.map(|(path, bytes)| Demand { path, bytes });
-        let memory = DeviceMemory { total, largest };
-        let problems = compare(&Device::flex(), memory, &demands);
-        problems.iter().map(ToString::to_string).collect()
+        compare(
+            &Device::flex(),
+            Ok(DeviceMemory { total, largest }),
+            &demands,
+        )
+    }
+
+    fn says(problem: &Problem, parts: &[&str]) {
+        let text = problem.to_string();
+        for part in parts {
+            assert!(text.contains(part), "{part}: {text}");
+        }
     }
 
     #[test]
     fn a_device_that_says_nothing_refuses_nothing() {
-        assert_eq!(problems(None, None), [""; 0]);
+        assert!(problems(None, None).is_empty());
     }
 
     #[test]
     fn exactly_fitting_is_fitting() {
-        assert_eq!(problems(Some(600), Some(300)), [""; 0]);
+        assert!(problems(Some(600), Some(300)).is_empty());
     }
 
     #[test]
     fn every_tensor_over_the_largest_buffer_is_named() {
         let found = problems(None, Some(199));
-        assert_eq!(found.len(), 2, "{found:?}");
         assert!(
-            found[0].contains("`b`") && found[0].contains("300 B"),
+            matches!(
+                &found[..],
+                [
+                    Problem::TensorTooLarge { path: first, bytes: 300, largest: 199, .. },
+                    Problem::TensorTooLarge { path: second, .. },
+                ] if first == "b" && second == "c"
+            ),
             "{found:?}"
         );
-        assert!(found[0].contains("199 B"), "{found:?}");
-        assert!(found[1].contains("`c`"), "{found:?}");
+        says(&found[0], &["`b`", "300 B", "199 B"]);
     }
 
     #[test]
     fn all_together_count_against_the_memory() {
         let found = problems(Some(599), None);
-        assert_eq!(found.len(), 1, "{found:?}");
-        for part in ["3 tensors", "600 B", "599 B", "`b`"] {
-            assert!(found[0].contains(part), "{part}: {found:?}");
-        }
+        assert!(
+            matches!(
+                &found[..],
+                [Problem::ModuleTooLarge {
+                    tensors: 3,
+                    bytes: 600,
+                    ..
+                }]
+            ),
+            "{found:?}"
+        );
+        says(&found[0], &["3 tensors", "600 B", "599 B", "`b`"]);
+    }
+
+    #[test]
+    fn a_device_that_cannot_be_opened_is_told() {
+        let found = compare(&Device::flex(), Err("no driver".to_owned()), &[]);
+        assert!(
+            matches!(&found[..], [Problem::NoDevice { .. }]),
+            "{found:?}"
+        );
+        says(&found[0], &["cannot be opened", "no driver"]);
     }
 }

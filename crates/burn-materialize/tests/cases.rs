@@ -11,7 +11,7 @@ use burn::nn::{
 use burn::optim::GradientsParams;
 use burn::tensor::{Bool, Device, Int, Tensor};
 use burn_materialize::{Materialize, Meta, Realize, ResetParameters, State, Summary, inventory};
-use common::{data, kinds, values};
+use common::{data, host_values, kinds, values};
 use device_under_test::device;
 
 /// Every kind of plain buffer.
@@ -44,20 +44,14 @@ impl Buffers {
 
 #[test]
 fn case_01_every_plain_buffer_equals_the_eager_one_bit_for_bit() {
-    let device = device();
-    let eager = values(&Buffers::new(&device));
+    // On every device the bits of flex: what others compute is rounded otherwise.
+    let eager = host_values(&Buffers::new(&Device::flex()));
     assert_eq!(eager.len(), 7);
-    assert_eq!(
-        values(
-            &Meta::build(Buffers::new)
-                .unwrap()
-                .materialize(&device)
-                .unwrap()
-        ),
-        eager
-    );
+    let device = device();
+    let open = Meta::build(Buffers::new).unwrap();
+    assert_eq!(host_values(&open.materialize(&device).unwrap()), eager);
     let told = Meta::build_for(&device, Buffers::new).unwrap();
-    assert_eq!(values(&told.materialize(&device).unwrap()), eager);
+    assert_eq!(host_values(&told.materialize(&device).unwrap()), eager);
 }
 
 /// A module with every role: parameters, running states, a buffer.

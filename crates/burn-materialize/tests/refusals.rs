@@ -213,17 +213,31 @@ fn a_meta_tensor_out_of_reach() {
 
 #[test]
 fn a_dtype_the_device_does_not_have() {
-    // A GPU's relaxed f32.
-    let flex32 = DType::Flex32;
-    let meta = Meta::build(|device| Scale {
-        scale: Param::from_tensor(Tensor::zeros([2], (device, flex32))),
+    #[derive(Module, Materialize, ResetParameters, Debug)]
+    struct Ids {
+        scale: Param<Tensor<1>>,
+        ids: Tensor<1, Int>,
+    }
+
+    // A GPU's relaxed f32, what GPUs lack, and what libtorch does.
+    let lacks = |dtype: &DType| !device().supports_dtype(*dtype);
+    let floats = [DType::Flex32, DType::F64, DType::BF16];
+    let float = floats.into_iter().find(lacks);
+    let int = [DType::U64, DType::I8].into_iter().find(lacks);
+    let meta = Meta::build(|device| Ids {
+        scale: Param::from_tensor(Tensor::zeros([2], (device, float.unwrap_or(DType::F32)))),
+        ids: Tensor::zeros([2], (device, int.unwrap_or(DType::I32))),
     });
     let found = problems(meta.unwrap().materialize(&device()));
-    assert!(
-        matches!(&found[..], [Problem::Unsupported { path, dtype, .. }]
-            if path == "scale" && *dtype == flex32),
-        "{found:?}"
-    );
+    let expected = [("scale", float), ("ids", int)].into_iter();
+    let expected = expected.filter_map(|(path, dtype)| dtype.map(|dtype| (path, dtype)));
+    let refused = found.iter().map(|problem| match problem {
+        Problem::Unsupported { path, dtype, .. } => (path.as_str(), *dtype),
+        problem => panic!("{problem}"),
+    });
+    let refused: Vec<(&str, DType)> = refused.collect();
+    assert_eq!(refused, expected.collect::<Vec<_>>());
+    assert!(!refused.is_empty(), "the device holds every dtype");
 }
 
 #[test]

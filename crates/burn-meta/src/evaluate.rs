@@ -11,7 +11,7 @@ use burn::backend::{
     Scalar, TensorMetadata,
 };
 use burn::tensor::kind::BridgeTensor;
-use burn::tensor::{DType, Device, Shape, TensorData};
+use burn::tensor::{BoolStore, DType, Device, Shape, TensorData};
 use burn_capture::TensorId;
 use burn_flex::FlexDevice;
 use burn_router::TensorInterpreter;
@@ -46,7 +46,7 @@ impl Recipe<'_> {
             }
             _ => self
                 .interpret(&key)
-                .map(|tensor| to_device(cast(tensor, dtype), &device)),
+                .map(|tensor| place(tensor, dtype, &device)),
         });
         catch_unwind(produce).unwrap_or_else(|panic| {
             let message = panic_text(&*panic).unwrap_or_else(|| "no message".to_owned());
@@ -106,7 +106,8 @@ impl Recipe<'_> {
                 interpreter.register_tensor_data_id(out.id, data);
             } else if let Some(constant) = constant_of(operation) {
                 let data = self.recording.constant(scope, constant);
-                interpreter.register_tensor_data_id(constant.id, data);
+                let dtype = flex_dtype(constant.dtype);
+                interpreter.register_tensor_data_id(constant.id, data.convert_dtype(dtype));
             } else if let Some((input, out)) = int_cast_of(operation) {
                 if let HandleKind::Int(tensor) = interpreter.get_tensor(&read_only(input)) {
                     let tensor = Flex::int_cast(tensor, out.dtype.into());
@@ -114,7 +115,7 @@ impl Recipe<'_> {
                 }
             } else {
                 let mut operation = zeros_for_empty(operation.clone());
-                operation.visit_mut(&mut ReadOnlyInputs);
+                operation.visit_mut(&mut ForFlex);
                 interpreter.register_op(operation);
             }
         }
@@ -122,7 +123,7 @@ impl Recipe<'_> {
             id: self.tensor(),
             shape: self.shape().clone(),
             status: TensorStatus::ReadOnly,
-            dtype: self.dtype(),
+            dtype: flex_dtype(self.dtype()),
         };
         let tensor = match interpreter.get_tensor(&root) {
             HandleKind::Float(tensor) => BackendTensor::Float(tensor),
@@ -141,21 +142,31 @@ impl Recipe<'_> {
     }
 }
 
-/// The recording says when a handle was last used; a recipe is evaluated on its own, and any of
-/// its tensors may be read again.
-struct ReadOnlyInputs;
+/// An operation as flex can run it. The recording says when a handle was last used; a recipe is
+/// evaluated on its own, and any of its tensors may be read again. And it may be recorded for a
+/// device that stores bools as flex cannot.
+struct ForFlex;
 
-impl IrVisitorMut for ReadOnlyInputs {
+impl IrVisitorMut for ForFlex {
     fn visit_tensor_mut(&mut self, tensor: &mut TensorIr) {
         if tensor.status == TensorStatus::ReadWrite {
             tensor.status = TensorStatus::ReadOnly;
         }
+        tensor.dtype = flex_dtype(tensor.dtype);
+    }
+}
+
+fn flex_dtype(dtype: DType) -> DType {
+    match dtype {
+        DType::Bool(BoolStore::U32) => DType::Bool(BoolStore::Native),
+        dtype => dtype,
     }
 }
 
 fn read_only(tensor: &TensorIr) -> TensorIr {
     TensorIr {
         status: TensorStatus::ReadOnly,
+        dtype: flex_dtype(tensor.dtype),
         ..tensor.clone()
     }
 }
@@ -229,18 +240,20 @@ fn from_data(data: TensorData, device: &Device) -> BridgeTensor {
     }
 }
 
-fn cast(tensor: DispatchTensor, dtype: DType) -> DispatchTensor {
-    if tensor.dtype() == dtype {
-        tensor
+/// From flex to where it is wanted.
+fn place(tensor: DispatchTensor, dtype: DType, device: &Device) -> BridgeTensor {
+    let has = tensor.dtype();
+    if has == dtype {
+        to_device(tensor, device)
     } else if dtype.is_float() {
-        Dispatch::float_cast(tensor, dtype.into())
+        to_device(Dispatch::float_cast(tensor, dtype.into()), device)
     } else if dtype.is_bool() {
-        // Stores of bools differ in layout only; going through the host rewrites it.
+        // Stores of bools differ in layout only; the host rewrites it.
         let data = burn::tensor::read_sync(Dispatch::bool_into_data(tensor))
             .expect("flex tensors can always be read");
-        Dispatch::bool_from_data(data.convert_dtype(dtype), Device::flex().as_dispatch())
+        from_data(data.convert_dtype(dtype), device)
     } else {
-        Dispatch::int_cast(tensor, dtype.into())
+        to_device(Dispatch::int_cast(tensor, dtype.into()), device)
     }
 }
 

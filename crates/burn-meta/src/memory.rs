@@ -1,6 +1,6 @@
 //! What a device can hold, and whether it holds what it was given.
 
-use std::panic::catch_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[cfg(feature = "libtorch")]
 #[allow(deprecated, reason = "libtorch itself is, upstream")]
@@ -8,11 +8,12 @@ use burn::backend::LibTorchDevice;
 use burn::backend::ops::{BoolTensorOps, FloatTensorOps, IntTensorOps};
 use burn::backend::{Dispatch, DispatchDevice, DispatchTensorKind, ExecutionError};
 use burn::tensor::kind::BridgeTensor;
-use burn::tensor::{Device, Slice, TensorData, read_sync};
+use burn::tensor::{Device, Slice};
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
 use crate::byte_count::ByteCount;
 use crate::record::panic_text;
+use crate::tensor::read;
 
 /// The memory of a device, in bytes, as far as it says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +42,7 @@ impl DeviceMemory {
     /// assert_eq!(memory.largest, None);
     /// # Ok::<(), String>(())
     /// ```
+    #[allow(deprecated, reason = "libtorch itself is, upstream")]
     pub fn of(device: &Device) -> Result<Self, String> {
         let ask = || match device.clone().without_autodiff().as_dispatch() {
             DispatchDevice::Flex(_) => Self::of_host(),
@@ -48,7 +50,8 @@ impl DeviceMemory {
             DispatchDevice::LibTorch(LibTorchDevice::Cpu) => Self::of_host(),
             #[cfg(any(feature = "wgpu", feature = "cuda"))]
             DispatchDevice::Cube(device) => {
-                let memory = &device.client().properties().memory;
+                let client = device.client();
+                let memory = &client.properties().memory;
                 Self {
                     total: memory.max_memory(),
                     largest: Some(memory.max_page_size),
@@ -103,39 +106,31 @@ impl std::fmt::Display for DeviceMemory {
 /// # Errors
 /// The device's own.
 pub fn confirm(tensor: &BridgeTensor) -> Result<(), ExecutionError> {
-    let tensor = tensor.as_parts().1;
-    let works_here = match &tensor.kind {
+    let shape = tensor.shape();
+    let works_here = match &tensor.as_parts().1.kind {
         DispatchTensorKind::Flex(_) => true,
         #[cfg(feature = "libtorch")]
         DispatchTensorKind::LibTorch(_) => true,
         _ => false,
     };
-    let (dtype, shape) = (
-        burn::backend::TensorMetadata::dtype(tensor),
-        burn::backend::TensorMetadata::shape(tensor),
-    );
     if works_here || shape.num_elements() == 0 {
         return Ok(());
     }
     let first = vec![Slice::from(0..1); shape.num_dims()];
-    let tensor = tensor.clone();
-    let read = move || -> Result<TensorData, ExecutionError> {
-        if dtype.is_float() {
-            read_sync(Dispatch::float_into_data(Dispatch::float_slice(
-                tensor, &first,
-            )))
+    let dtype = tensor.dtype();
+    let (_, tensor) = tensor.clone().into_parts();
+    let read_first = AssertUnwindSafe(move || {
+        read(if dtype.is_float() {
+            BridgeTensor::float(Dispatch::float_slice(tensor, &first))
         } else if dtype.is_bool() {
-            read_sync(Dispatch::bool_into_data(Dispatch::bool_slice(
-                tensor, &first,
-            )))
+            BridgeTensor::bool(Dispatch::bool_slice(tensor, &first))
         } else {
-            read_sync(Dispatch::int_into_data(Dispatch::int_slice(tensor, &first)))
-        }
-    };
-    let read = catch_unwind(std::panic::AssertUnwindSafe(read));
-    read.unwrap_or_else(|panic| {
+            BridgeTensor::int(Dispatch::int_slice(tensor, &first))
+        })
+    });
+    let read = catch_unwind(read_first).unwrap_or_else(|panic| {
         let text = panic_text(&*panic).unwrap_or_else(|| "it gives no reason".to_owned());
         Err(ExecutionError::with_context(text))
-    })
-    .map(drop)
+    });
+    read.map(drop)
 }

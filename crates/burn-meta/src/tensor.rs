@@ -38,18 +38,25 @@ pub fn is_meta_device(device: &Device) -> bool {
     )
 }
 
-/// Read the values of a real tensor of any rank and kind.
+/// Read the values of a real tensor of any rank and kind, as they are now.
+///
+/// Burn's own `into_data` copies from a GPU only when the data is first looked at, and shows what an
+/// operation in place has made of the tensor by then.
 ///
 /// # Errors
 /// The backend's own, and always for a meta tensor that was computed.
 pub fn read(tensor: BridgeTensor) -> Result<TensorData, ExecutionError> {
     let dtype = tensor.dtype();
     let (_, tensor) = tensor.into_parts();
-    if dtype.is_float() {
-        read_sync(Dispatch::float_into_data(tensor))
+    let data = if dtype.is_float() {
+        read_sync(Dispatch::float_into_data(tensor))?
     } else if dtype.is_bool() {
-        read_sync(Dispatch::bool_into_data(tensor))
+        read_sync(Dispatch::bool_into_data(tensor))?
     } else {
-        read_sync(Dispatch::int_into_data(tensor))
+        read_sync(Dispatch::int_into_data(tensor))?
+    };
+    match data.bytes().read(Default::default()) {
+        Ok(_) => Ok(data),
+        Err(error) => Err(ExecutionError::with_context(error.to_string())),
     }
 }

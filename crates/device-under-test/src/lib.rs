@@ -1,7 +1,7 @@
 //! The device that tests run on: one for each process, by the variable that chooses a Fabric's, so
 //! that what a Fabric opens by itself is the same one. `cargo xtask test --device` sets it.
 
-use burn::tensor::Device;
+use burn::tensor::{DType, Device};
 
 /// The variable.
 pub const VARIABLE: &str = "BURN_FABRIC_ACCELERATOR";
@@ -24,5 +24,14 @@ pub fn device() -> Device {
         #[allow(deprecated, reason = "libtorch itself is, upstream")]
         "libtorch" => Device::new(burn::backend::LibTorchDevice::Cpu),
         name => panic!("{VARIABLE} is `{name}`, which these tests were built without"),
+    }
+}
+
+/// The device under test where it computes in `dtype`, else flex, which does in most.
+pub fn device_with(dtype: impl Into<DType>) -> Device {
+    let (dtype, device) = (dtype.into(), device());
+    match device.supports_dtype(dtype) {
+        true => device,
+        false => Device::flex(),
     }
 }

@@ -135,7 +135,8 @@ mod tests {
             "flex:0",
             "cuda:0:1",
         ] {
-            let error = name.parse::<Accelerator>().unwrap_err().to_string();
+            let error: UnknownAccelerator = name.parse::<Accelerator>().unwrap_err();
+            let error = error.to_string();
             assert!(
                 error.contains(&format!("`{name}`")) && error.contains("wgpu:discrete:N, "),
                 "{error}"

@@ -136,7 +136,7 @@ pub(super) fn is_compiled(feature: &str) -> bool {
 fn wgpu() -> Vec<(Accelerator, Device)> {
     use burn::tensor::{DeviceKind, DeviceType};
 
-    let there: Vec<Device> = Device::enumerate(DeviceType::Wgpu).collect();
+    let there = Device::enumerate(DeviceType::Wgpu).into_vec();
     let indexed = (0..there.len()).flat_map(|index| {
         [
             DeviceKind::DiscreteGpu(index),
@@ -168,7 +168,7 @@ fn libtorch() -> Vec<(Accelerator, Device)> {
 
     use super::LibTorchKind;
 
-    let gpus = Device::enumerate(DeviceType::LibTorch).count();
+    let gpus = Device::enumerate(DeviceType::LibTorch).into_vec().len();
     let gpus = (0..gpus).map(|index| (LibTorchKind::Cuda(index), LibTorchDevice::Cuda(index)));
     let mps = (LibTorchKind::Mps, LibTorchDevice::Mps);
     let mps = cfg!(target_os = "macos").then_some(mps);
@@ -188,7 +188,7 @@ fn libtorch() -> Vec<(Accelerator, Device)> {
 fn cuda() -> Vec<(Accelerator, Device)> {
     use burn::tensor::DeviceType;
 
-    let found = Device::enumerate(DeviceType::Cuda).count();
+    let found = Device::enumerate(DeviceType::Cuda).into_vec().len();
     (0..found)
         .map(|index| (Accelerator::Cuda(index), Device::cuda(index)))
         .collect()

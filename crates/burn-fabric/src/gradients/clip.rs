@@ -175,7 +175,7 @@ fn squares<'s>(
             gradients.get::<D>(parameter.id).map(flat)
         });
         if let Some(gradient) = gradient {
-            chunks(&gradient, |chunk| partial.push(chunk.square().sum()));
+            chunks(&gradient, |chunk| partial.push(sum_of_squares(chunk)));
             found.push((parameter, partial.len() - before, gradient));
         }
     }
@@ -221,6 +221,12 @@ fn chunks(gradient: &Tensor<1>, mut each: impl FnMut(Tensor<1>)) {
     }
 }
 
+/// Along the only dimension: GPUs take the sum of a whole tensor in no order, so that it has other
+/// bits each time.
+fn sum_of_squares(values: Tensor<1>) -> Tensor<1> {
+    values.square().sum_dim(0)
+}
+
 /// The sum of squares through the greatest element: `m^2 * sum((g / m)^2)`.
 fn scaled(gradient: &Tensor<1>) -> Squares {
     let broken = Squares {
@@ -239,7 +245,7 @@ fn scaled(gradient: &Tensor<1>) -> Squares {
     }
     let mut sum = 0.0;
     chunks(gradient, |chunk| {
-        sum += chunk.div_scalar(scale).square().sum().into_scalar::<f64>();
+        sum += sum_of_squares(chunk.div_scalar(scale)).into_scalar::<f64>();
     });
     Squares { scale, sum }
 }

@@ -52,6 +52,11 @@ pub fn input(device: &Device) -> Tensor<2> {
     n.mul_scalar(0.37).sin().reshape([7, 5])
 }
 
+/// The values of a tensor as they are now; `into_data` may copy them later.
+pub fn data<const D: usize>(tensor: Tensor<D>) -> TensorData {
+    burn_meta::read(tensor.into_bridge()).unwrap()
+}
+
 /// Every tensor of a module, by path.
 pub fn values<M: Materialize>(module: &M) -> BTreeMap<String, TensorData> {
     struct Values(BTreeMap<String, TensorData>);

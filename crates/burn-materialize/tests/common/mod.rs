@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use burn::tensor::kind::Basic;
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::{BoolStore, DType, Tensor, TensorData};
 use burn_materialize::{Materialize, Pass, Site, Slot, inventory, traverse};
 
 /// The values of every tensor of a real module, by path.
@@ -37,4 +37,16 @@ pub fn kinds<M: Materialize>(module: &M) -> Vec<String> {
 #[allow(dead_code, reason = "each test file uses its own part of this one")]
 pub fn data<const D: usize, K: Basic>(tensor: Tensor<D, K>) -> TensorData {
     tensor.into_data()
+}
+
+/// The values of every tensor, by path, whatever integers and bools are the device's own.
+#[allow(dead_code, reason = "each test file uses its own part of this one")]
+pub fn host_values<M: Materialize>(module: &M) -> BTreeMap<String, TensorData> {
+    let in_common = |data: TensorData| match data.dtype() {
+        dtype if dtype.is_float() => data,
+        DType::Bool(_) => data.convert_dtype(DType::Bool(BoolStore::Native)),
+        _ => data.convert_dtype(DType::I64),
+    };
+    let values = values(module).into_iter();
+    values.map(|(path, data)| (path, in_common(data))).collect()
 }

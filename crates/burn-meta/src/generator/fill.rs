@@ -12,6 +12,7 @@ use super::{
     integer::{Integer, NormalInteger, UniformInteger, WholeRange32, WholeRange64},
     key::DrawKey,
     normal::{NormalF32, NormalF64},
+    pages::ask_for_large_pages,
     rounding::{Bf16, F16, Format, Rounded},
     sampler::{PER_GROUP_32, PER_GROUP_64, PER_GROUP_128, Sampler},
     simd::InstructionSet,
@@ -244,6 +245,7 @@ impl Target<'_> {
             shape,
         } = self;
         let mut values = zeroed::<S::Stored>(&shape, dtype)?;
+        ask_for_large_pages(&mut values);
         let fill_chunk = |(index, chunk): (usize, &mut [S::Stored])| {
             set.fill_groups(&sampler, key, (index * (CHUNK / N)) as u64, chunk);
         };
