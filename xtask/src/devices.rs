@@ -40,14 +40,16 @@ pub enum TestDevice {
 }
 
 impl TestDevice {
-    fn each(self) -> Vec<Self> {
+    /// The devices it stands for.
+    pub fn each(self) -> Vec<Self> {
         match self {
             Self::All => vec![Self::Flex, Self::Wgpu, Self::Libtorch],
             one => vec![one],
         }
     }
 
-    fn name(self) -> &'static str {
+    /// What a Fabric calls it.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Flex => "flex",
             Self::Wgpu => "wgpu",
@@ -57,7 +59,7 @@ impl TestDevice {
     }
 
     /// The feature that brings it, beside the default ones.
-    fn feature(self) -> Option<&'static str> {
+    pub fn feature(self) -> Option<&'static str> {
         match self {
             Self::Flex | Self::All => None,
             Self::Wgpu | Self::Libtorch => Some(self.name()),

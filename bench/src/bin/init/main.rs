@@ -7,6 +7,7 @@ use anyhow::{Result, ensure};
 use burn::module::{Initializer, Module};
 use burn::nn::{Linear, LinearConfig};
 use burn::tensor::{Device, Tensor};
+use burn_fabric::prelude::{Accelerator, Fabric};
 use burn_fabric_bench::memory::{peak_resident_bytes, reset_peak, resident_mib};
 use burn_fabric_bench::peer::Peer;
 use burn_fabric_bench::{median, timed};
@@ -103,6 +104,9 @@ fn main() -> Result<ExitCode> {
     let mut peer = Peer::start(include_str!("peer.py"))
         .map_err(|error| eprintln!("no PyTorch to compare with: {error:#}"))
         .ok();
+    for accelerator in std::env::args().skip(1) {
+        time_on(&accelerator)?;
+    }
     let mut passed = true;
     for distribution in [Distribution::Normal, Distribution::Uniform] {
         let report = measure(distribution, &mut peer)?;
@@ -113,6 +117,34 @@ fn main() -> Result<ExitCode> {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     })
+}
+
+/// The time of one model after another on a device, from the meta device to the sum of every value.
+fn time_on(accelerator: &str) -> Result<()> {
+    let accelerator: Accelerator = accelerator.parse()?;
+    let fabric = Fabric::builder().accelerator(accelerator.clone()).build()?;
+    let device = fabric.inference_device();
+    for distribution in [Distribution::Normal, Distribution::Uniform] {
+        let mut times = Vec::new();
+        for turn in 0..=TURNS {
+            let meta = Meta::build_for(&device, |device| Layers::new(distribution, device))?;
+            let (real, to_real) = timed(|| meta.materialize(&device));
+            let layers = real?;
+            let (sum, to_sum) = timed(|| layers.sum());
+            check(&layers, sum)?;
+            if turn > 0 {
+                times.push([to_real, to_sum].map(|time| time.as_secs_f64() * 1e3));
+            }
+        }
+        let of = |part: usize| median(times.iter().map(|times| times[part]).collect());
+        println!(
+            "{} on {accelerator}: {:.0} ms to be real, {:.0} ms to be summed",
+            distribution.bench(),
+            of(0),
+            of(1)
+        );
+    }
+    Ok(())
 }
 
 fn measure(distribution: Distribution, peer: &mut Option<Peer>) -> Result<Report> {

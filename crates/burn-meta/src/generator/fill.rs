@@ -12,7 +12,6 @@ use super::{
     integer::{Integer, NormalInteger, UniformInteger, WholeRange32, WholeRange64},
     key::DrawKey,
     normal::{NormalF32, NormalF64},
-    pages::ask_for_large_pages,
     rounding::{Bf16, F16, Format, Rounded},
     sampler::{PER_GROUP_32, PER_GROUP_64, PER_GROUP_128, Sampler},
     simd::InstructionSet,
@@ -245,7 +244,6 @@ impl Target<'_> {
             shape,
         } = self;
         let mut values = zeroed::<S::Stored>(&shape, dtype)?;
-        ask_for_large_pages(&mut values);
         let fill_chunk = |(index, chunk): (usize, &mut [S::Stored])| {
             set.fill_groups(&sampler, key, (index * (CHUNK / N)) as u64, chunk);
         };
@@ -267,7 +265,14 @@ impl Target<'_> {
     }
 }
 
-/// Zeros for every element of the shape; untouched until written where the system can do that.
+/// Zeros for every element of the shape; untouched until written where the system can do that, so
+/// that the threads that fill it share the page faults as well.
+///
+/// These are most of what a fill takes, in small pages: about 220 ms of 330 for a gibibyte on two
+/// cores. Asking Linux for pages of 2 MiB (`MADV_HUGEPAGE`) made it 112 ms on memory that the machine
+/// really had, and 470 ms in a virtual machine whose host takes back large pages that were free for
+/// two seconds; asking to fault a chunk at once (`MADV_POPULATE_WRITE`), 200 ms. Neither is worth
+/// `unsafe` code; who knows his machine has `GLIBC_TUNABLES=glibc.malloc.hugetlb=1` for the former.
 fn zeroed<T: Zeroable>(shape: &Shape, dtype: DType) -> Result<Vec<T>, GeneratorError> {
     let too_many = || GeneratorError::TooManyElements {
         shape: shape.clone(),

@@ -45,7 +45,6 @@ mod key;
 mod math32;
 mod math64;
 mod normal;
-mod pages;
 mod philox;
 mod rounding;
 mod sampler;
