@@ -31,10 +31,7 @@ fn without_a_driver() {
     let builder = || Fabric::builder().environment([("", ""); 0]);
     let wgpu = "wgpu".parse::<Accelerator>().unwrap();
     match builder().accelerator(wgpu).build() {
-        Err(FabricError::NotCompiled { feature, .. }) => {
-            assert_eq!(feature, "wgpu");
-            assert!(!cfg!(feature = "wgpu"));
-        }
+        Err(FabricError::NotCompiled { feature, .. }) => assert_eq!(feature, "wgpu"),
         Err(error @ FabricError::NoSuchDevice { .. }) => {
             assert!(error.to_string().contains("mesa-vulkan-drivers"), "{error}");
         }

@@ -36,7 +36,7 @@ pub enum MaterializeError {
         /// Its bytes.
         bytes: u64,
         /// The device.
-        device: Device,
+        device: Box<Device>,
         /// The device's own text.
         message: String,
     },

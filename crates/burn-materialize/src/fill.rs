@@ -359,7 +359,7 @@ impl Fill<'_> {
         (self.confirm)(&tensor).map_err(|error| MaterializeError::NotAllocated {
             path: path.to_owned(),
             bytes: item.bytes(),
-            device: item.device.clone(),
+            device: Box::new(item.device.clone()),
             message: error.reason().to_owned(),
         })?;
         if self.plan.shared.contains(&root) {
