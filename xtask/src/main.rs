@@ -34,6 +34,9 @@ enum Command {
         /// Do not run tests and doc tests (the names of the tests are still checked).
         #[arg(long)]
         skip_tests: bool,
+        /// Do not compile everything once more for clippy, rustdoc and the programs.
+        #[arg(long)]
+        skip_lints: bool,
     },
     /// All tests and doc tests, once the tests that must exist do.
     Test {
@@ -77,7 +80,10 @@ fn main() -> ExitCode {
 fn execute(command: Command) -> Result<()> {
     let workspace = Workspace::load()?;
     match command {
-        Command::Ci { skip_tests } => ci::run(&workspace, skip_tests),
+        Command::Ci {
+            skip_tests,
+            skip_lints,
+        } => ci::run(&workspace, skip_tests, skip_lints),
         Command::Test {
             names_only: true, ..
         } => test::check_names(&workspace),
