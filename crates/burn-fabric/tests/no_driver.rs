@@ -15,7 +15,14 @@ fn without_a_driver_wgpu_is_refused_and_auto_takes_another() {
     let name = "without_a_driver_wgpu_is_refused_and_auto_takes_another";
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", name, "--nocapture"]).env(CHILD, "1");
-    for variable in ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"] {
+    // Vulkan's, and OpenGL's, which wgpu takes where there is no Vulkan.
+    let drivers = [
+        "VK_DRIVER_FILES",
+        "VK_ICD_FILENAMES",
+        "__EGL_VENDOR_LIBRARY_FILENAMES",
+        "LIBGL_DRIVERS_PATH",
+    ];
+    for variable in drivers {
         child.env(variable, "/nonexistent");
     }
     let output = child.output().unwrap();
