@@ -5,7 +5,6 @@ use std::fmt;
 use burn::tensor::{Device, DeviceKind, FloatDType};
 use burn_materialize::DeviceMemory;
 
-use super::open::is_compiled;
 use super::{Accelerator, LibTorchKind};
 use crate::error::FabricError;
 
@@ -34,18 +33,8 @@ impl Candidates {
             Accelerator::LibTorch(LibTorchKind::Cpu),
             Accelerator::Flex,
         ];
-        let candidates = kinds.into_iter().flat_map(|kind| {
-            let there = match kind.feature() {
-                Some(feature) if !is_compiled(feature) => Vec::new(),
-                _ => kind.siblings(),
-            };
-            let there: Vec<Accelerator> = there.into_iter().map(|(there, _)| there).collect();
-            match there.is_empty() {
-                true => vec![kind],
-                false => there,
-            }
-        });
-        Self(candidates.map(|kind| look_at(kind, None).0).collect())
+        let there = kinds.into_iter().flat_map(|kind| of_kind(kind, |_| true));
+        Self(there.map(|there| look_at(there, None).0).collect())
     }
 
     /// The first of what `Accelerator::Auto` tries that works, and all that was tried.
@@ -58,22 +47,30 @@ impl Candidates {
 
 /// The order in which `Auto` tries. The last one takes whatever wgpu has, in software as well.
 fn order() -> Vec<Accelerator> {
-    let gpus = |kind: Accelerator| {
-        let there = kind.siblings().into_iter().map(|(there, _)| there);
-        let gpus: Vec<Accelerator> = there.filter(is_gpu).collect();
-        match gpus.is_empty() {
-            // Told as what it is: not compiled in, or not there.
-            true => vec![kind],
-            false => gpus,
-        }
-    };
-    let mut order = gpus(Accelerator::Cuda(0));
-    order.extend(gpus(Accelerator::Wgpu(DeviceKind::DiscreteGpu(0))));
-    order.extend(gpus(Accelerator::LibTorch(LibTorchKind::Cuda(0))));
+    let mut order = of_kind(Accelerator::Cuda(0), is_gpu);
+    order.extend(of_kind(
+        Accelerator::Wgpu(DeviceKind::DiscreteGpu(0)),
+        is_gpu,
+    ));
+    order.extend(of_kind(
+        Accelerator::LibTorch(LibTorchKind::Cuda(0)),
+        is_gpu,
+    ));
     order.push(Accelerator::LibTorch(LibTorchKind::Cpu));
     order.push(Accelerator::Flex);
     order.push(Accelerator::Wgpu(DeviceKind::DefaultDevice));
     order
+}
+
+/// What there is of a kind; where there is nothing the kind itself, to be told as what it is: not
+/// compiled in, or not there.
+fn of_kind(kind: Accelerator, is_wanted: fn(&Accelerator) -> bool) -> Vec<Accelerator> {
+    let there = kind.siblings().into_iter().map(|(there, _)| there);
+    let wanted: Vec<Accelerator> = there.filter(is_wanted).collect();
+    match wanted.is_empty() {
+        true => vec![kind],
+        false => wanted,
+    }
 }
 
 fn is_gpu(accelerator: &Accelerator) -> bool {

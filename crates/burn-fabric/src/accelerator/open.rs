@@ -26,6 +26,9 @@ impl Accelerator {
     ) -> Result<Device, FabricError> {
         let mut device = match self {
             Self::Device(device) => device.clone().without_autodiff(),
+            // Set up by the user, and in no list.
+            #[cfg(feature = "wgpu")]
+            Self::Wgpu(kind @ burn::tensor::DeviceKind::Existing(_)) => Device::wgpu(kind.clone()),
             named => named.find()?,
         };
         if is_meta_device(&device) {
@@ -62,7 +65,7 @@ impl Accelerator {
     }
 
     /// The feature of this crate that brings it.
-    pub(super) fn feature(&self) -> Option<&'static str> {
+    fn feature(&self) -> Option<&'static str> {
         match self {
             Self::Auto | Self::Device(_) => None,
             Self::Flex => Some("flex"),
@@ -102,9 +105,7 @@ impl Accelerator {
     /// Where a runtime can be started with an error instead of a panic, start it.
     fn start(&self, device: Device) -> Result<Device, FabricError> {
         #[cfg(feature = "wgpu")]
-        if let Self::Wgpu(kind) = self
-            && !matches!(kind, burn::tensor::DeviceKind::Existing(_))
-        {
+        if let Self::Wgpu(kind) = self {
             use burn::tensor::wgpu::WgpuInitError;
 
             let options = Device::wgpu_options().device_kind(kind.clone());
@@ -122,7 +123,7 @@ impl Accelerator {
 }
 
 /// Whether this crate was built with a feature.
-pub(super) fn is_compiled(feature: &str) -> bool {
+fn is_compiled(feature: &str) -> bool {
     match feature {
         "flex" => cfg!(feature = "flex"),
         "wgpu" => cfg!(feature = "wgpu"),
