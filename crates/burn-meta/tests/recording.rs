@@ -6,8 +6,7 @@ use burn::backend::DispatchDevice;
 use burn::backend::ir::{CustomOpIr, OperationIr, TensorIr};
 use burn::tensor::kind::BridgeTensor;
 use burn::tensor::{
-    Bool, BoolStore, DType, Device, Distribution, FloatDType, Int, IntDType, Shape, Tensor,
-    TensorData,
+    Bool, DType, Device, Distribution, FloatDType, Int, IntDType, Shape, Tensor, TensorData,
 };
 use burn_capture::CaptureChannel;
 use burn_meta::{
@@ -15,7 +14,7 @@ use burn_meta::{
     record, tensor_id,
 };
 use burn_router::{RouterClient, get_client};
-use device_under_test::device;
+use device_under_test::{device, in_common};
 
 /// Record `build`, evaluate its tensor on flex, read it.
 fn recorded(build: impl FnOnce(&Device) -> BridgeTensor) -> TensorData {
@@ -34,11 +33,6 @@ fn recorded(build: impl FnOnce(&Device) -> BridgeTensor) -> TensorData {
 
 /// The recipe's bits are the eager ones of flex, whatever integers and bools are the device's own.
 fn equals_eager(build: impl Fn(&Device) -> BridgeTensor) {
-    let in_common = |data: TensorData| match data.dtype() {
-        dtype if dtype.is_float() => data,
-        DType::Bool(_) => data.convert_dtype(DType::Bool(BoolStore::Native)),
-        _ => data.convert_dtype(DType::I64),
-    };
     let eager = read(build(&Device::flex())).unwrap();
     assert_eq!(in_common(recorded(&build)), in_common(eager));
 }

@@ -1,7 +1,7 @@
 //! The device that tests run on: one for each process, by the variable that chooses a Fabric's, so
 //! that what a Fabric opens by itself is the same one. `cargo xtask test --device` sets it.
 
-use burn::tensor::{DType, Device};
+use burn::tensor::{BoolStore, DType, Device, TensorData};
 
 /// The variable.
 pub const VARIABLE: &str = "BURN_FABRIC_ACCELERATOR";
@@ -33,5 +33,15 @@ pub fn device_with(dtype: impl Into<DType>) -> Device {
     match device.supports_dtype(dtype) {
         true => device,
         false => Device::flex(),
+    }
+}
+
+/// The same values in types that every device's data can be compared in: devices differ in the
+/// integers and the bools that are their default.
+pub fn in_common(data: TensorData) -> TensorData {
+    match data.dtype() {
+        dtype if dtype.is_float() => data,
+        DType::Bool(_) => data.convert_dtype(DType::Bool(BoolStore::Native)),
+        _ => data.convert_dtype(DType::I64),
     }
 }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use burn::tensor::kind::Basic;
-use burn::tensor::{BoolStore, DType, Tensor, TensorData};
+use burn::tensor::{Tensor, TensorData};
 use burn_materialize::{Materialize, Pass, Site, Slot, inventory, traverse};
+use device_under_test::in_common;
 
 /// The values of every tensor of a real module, by path.
 pub fn values<M: Materialize>(module: &M) -> BTreeMap<String, TensorData> {
@@ -42,11 +43,6 @@ pub fn data<const D: usize, K: Basic>(tensor: Tensor<D, K>) -> TensorData {
 /// The values of every tensor, by path, whatever integers and bools are the device's own.
 #[allow(dead_code, reason = "each test file uses its own part of this one")]
 pub fn host_values<M: Materialize>(module: &M) -> BTreeMap<String, TensorData> {
-    let in_common = |data: TensorData| match data.dtype() {
-        dtype if dtype.is_float() => data,
-        DType::Bool(_) => data.convert_dtype(DType::Bool(BoolStore::Native)),
-        _ => data.convert_dtype(DType::I64),
-    };
     let values = values(module).into_iter();
     values.map(|(path, data)| (path, in_common(data))).collect()
 }

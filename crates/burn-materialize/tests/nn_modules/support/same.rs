@@ -1,8 +1,8 @@
 //! The same values on every device.
 
-use burn::tensor::{DType, Device, FloatDType, TensorData};
+use burn::tensor::{Device, FloatDType};
 use burn_materialize::{DefaultDTypes, Materialize, Meta};
-use device_under_test::device;
+use device_under_test::{device, in_common};
 
 use super::snapshot::{Leaf, Snapshot};
 
@@ -35,25 +35,10 @@ pub fn check_same_on_flex<M: Materialize>(
     checked
 }
 
-/// Two leaves have the same path and values.
+/// Two leaves have the same path, dtype and bits; integers and bools that are a device's default count
+/// by value.
 pub fn assert_same(ours: &Leaf, theirs: &Leaf) {
     assert_eq!(ours.path, theirs.path);
-    assert_eq!(ours.data.shape(), theirs.data.shape(), "{}", ours.path);
-    assert!(
-        same(&ours.data, &theirs.data),
-        "{}: {:?}",
-        ours.path,
-        ours.data.dtype()
-    );
-}
-
-/// Floats by dtype and bits. Devices differ in the integers and the bools that are their default, so
-/// these count by value.
-pub fn same(ours: &TensorData, theirs: &TensorData) -> bool {
-    let (dtype, other) = (ours.dtype(), theirs.dtype());
-    match (dtype, other) {
-        _ if dtype.is_float() => dtype == other && ours.as_bytes() == theirs.as_bytes(),
-        (DType::Bool(_), DType::Bool(_)) => ours.iter::<bool>().eq(theirs.iter::<bool>()),
-        _ => !other.is_float() && ours.iter::<i64>().eq(theirs.iter::<i64>()),
-    }
+    let [ours_data, theirs_data] = [ours, theirs].map(|leaf| in_common(leaf.data.clone()));
+    assert_eq!(ours_data, theirs_data, "{}", ours.path);
 }
