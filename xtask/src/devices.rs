@@ -1,6 +1,8 @@
 //! The tests on each device: one build with all that is needed, and every test program run once for
 //! each device.
 
+mod tally;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,6 +11,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
+use self::tally::{CANNOT, Ran, compare, table};
 use crate::libtorch::LibTorch;
 use crate::workspace::{Workspace, output};
 
@@ -21,10 +24,6 @@ const WITHOUT_DEVICE: [&str; 2] = ["compile_fail", "refused_by_the_compiler"];
 /// The program that opens the device as a user does, and the variable that names it.
 const PROBE: &str = "devices";
 const VARIABLE: &str = "BURN_FABRIC_ACCELERATOR";
-
-/// What a device cannot do, by the test that shows it. Each is run and has to fail, so that the list
-/// tells no more than the truth.
-const CANNOT: [(TestDevice, &str); 1] = [(TestDevice::Libtorch, "module_deform_conv2d")];
 
 /// Where the tests run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -174,13 +173,6 @@ fn programs(messages: &str) -> Result<Vec<Program>> {
     Ok(programs)
 }
 
-/// How many tests passed on a device, and what it could not do.
-#[derive(Debug, Default)]
-struct Ran {
-    passed: usize,
-    cannot: Vec<&'static str>,
-}
-
 fn run_all(programs: &[Program], device: TestDevice, environment: &Environment) -> Result<Ran> {
     let mut ran = Ran::default();
     let mut failed = Vec::new();
@@ -291,92 +283,9 @@ fn passed(text: &str) -> Option<usize> {
     result.split(" passed").next()?.parse().ok()
 }
 
-fn table(ran: &[(TestDevice, Ran)]) -> String {
-    let lines = ran.iter().map(|(device, ran)| {
-        let cannot = match ran.cannot.is_empty() {
-            true => String::new(),
-            false => format!(
-                ", {} it cannot: {}",
-                ran.cannot.len(),
-                ran.cannot.join(", ")
-            ),
-        };
-        format!(
-            "{:<10} {:>4} tests passed{cannot}\n",
-            device.name(),
-            ran.passed
-        )
-    });
-    lines.collect()
-}
-
-/// Every device ran the same tests, or the list says why not.
-fn compare(ran: &[(TestDevice, Ran)]) -> Result<()> {
-    for (device, ran) in ran {
-        for (on, name) in CANNOT {
-            ensure!(
-                on != *device || ran.cannot.contains(&name),
-                "{name} is on the list of what {} cannot do, and no program has it",
-                device.name()
-            );
-        }
-    }
-    let accounted = |ran: &Ran| ran.passed + ran.cannot.len();
-    let Some((first, expected)) = ran.first() else {
-        return Ok(());
-    };
-    for (device, ran) in ran {
-        ensure!(
-            accounted(ran) == accounted(expected),
-            "{} accounts for {} tests and {} for {}",
-            device.name(),
-            accounted(ran),
-            first.name(),
-            accounted(expected)
-        );
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn ran(passed: usize, cannot: &[&'static str]) -> Ran {
-        Ran {
-            passed,
-            cannot: cannot.to_vec(),
-        }
-    }
-
-    #[test]
-    fn numbers_of_tests_have_to_agree_but_for_the_list() {
-        let [(_, name)] = CANNOT;
-        let flex = || (TestDevice::Flex, ran(10, &[]));
-        let libtorch =
-            |passed, cannot: &[&'static str]| (TestDevice::Libtorch, ran(passed, cannot));
-        compare(&[flex(), libtorch(9, &[name])]).unwrap();
-        for wrong in [
-            libtorch(10, &[name]),
-            libtorch(8, &[name]),
-            libtorch(10, &[]),
-        ] {
-            compare(&[flex(), wrong]).unwrap_err();
-        }
-    }
-
-    #[test]
-    fn the_table_tells_what_a_device_cannot() {
-        let ran = [
-            (TestDevice::Flex, ran(12, &[])),
-            (TestDevice::Libtorch, ran(11, &["one"])),
-        ];
-        let expected = "\
-flex         12 tests passed
-libtorch     11 tests passed, 1 it cannot: one
-";
-        assert_eq!(table(&ran), expected);
-    }
 
     #[test]
     fn results_are_read_from_what_a_test_program_prints() {
