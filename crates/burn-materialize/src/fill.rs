@@ -1,224 +1,23 @@
-//! From plan to tensors: check everything, then produce each tensor once.
+//! From plan to tensors: each is produced once.
 
 use std::any::Any;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashMap;
 
 use burn::backend::ExecutionError;
 use burn::module::ParamId;
+use burn::tensor::Device;
 use burn::tensor::kind::BridgeTensor;
-use burn::tensor::{DType, Device};
 use burn_meta::{TensorId, confirm};
 
 use crate::Materialize;
-use crate::error::{MaterializeError, Problem, Problems};
+use crate::error::MaterializeError;
 use crate::init_rng::InitRng;
-use crate::inventory::{Entry, Inventory, State};
-use crate::limits::{Demand, exceeded};
-use crate::recipes::{Origin, Recipes, Root};
-use crate::site::{Role, Site};
+use crate::plan::{Item, Plan};
+use crate::site::Site;
 use crate::slot::Slot;
 use crate::traversal::{Pass, traverse};
 
-/// Which tensors a plan fills.
-#[derive(Clone, Copy)]
-pub(crate) enum Target<'t> {
-    /// Meta tensors whose path is selected, on a device; what is real is left alone.
-    Meta {
-        device: &'t Device,
-        select: &'t dyn Fn(&str) -> bool,
-    },
-    /// Every tensor whose path is selected, where it is and as it is.
-    All { select: &'t dyn Fn(&str) -> bool },
-}
-
-impl<'t> Target<'t> {
-    fn select(&self) -> &'t dyn Fn(&str) -> bool {
-        match self {
-            Self::Meta { select, .. } | Self::All { select } => *select,
-        }
-    }
-}
-
-/// One tensor to produce.
-struct Item<'r> {
-    root: &'r Root,
-    dtype: DType,
-    device: Device,
-}
-
-impl Item<'_> {
-    fn bytes(&self) -> u64 {
-        let elements = self.root.shape.iter().map(|dim| *dim as u64);
-        elements.fold(self.dtype.size() as u64, u64::saturating_mul)
-    }
-}
-
-/// A checked plan: nothing in it can be refused any more.
-pub(crate) struct Plan<'r> {
-    recipes: &'r Recipes,
-    items: HashMap<String, Item<'r>>,
-    /// Roots that several tensors share, under ids of their own.
-    shared: HashSet<TensorId>,
-}
-
-impl<'r> Plan<'r> {
-    /// Decide where each tensor's values come from, and find every problem.
-    pub(crate) fn new<M: Materialize>(
-        module: &M,
-        recipes: &'r Recipes,
-        target: Target<'_>,
-    ) -> Result<Self, MaterializeError> {
-        let mut inventory = Inventory::default();
-        traverse(module.clone(), &mut inventory);
-        let Inventory {
-            entries, hidden, ..
-        } = inventory;
-        let hidden = hidden.into_iter();
-        let mut problems: Vec<Problem> = hidden
-            .map(|(path, module)| Problem::Hidden { path, module })
-            .collect();
-        problems.extend(recipes.problems().iter().cloned());
-        problems.extend(conflicting_ids(&entries));
-        problems.extend(unknown_paths(recipes, &entries));
-
-        let mut plan = Self {
-            recipes,
-            items: HashMap::new(),
-            shared: HashSet::new(),
-        };
-        let mut used: HashMap<TensorId, Option<ParamId>> = HashMap::new();
-        let select = target.select();
-        if !entries.is_empty() && !entries.iter().any(|entry| select(&entry.path)) {
-            let examples = entries
-                .iter()
-                .take(5)
-                .map(|entry| entry.path.clone())
-                .collect();
-            problems.push(Problem::NothingSelected { examples });
-        }
-        for entry in selection(&entries, target) {
-            match plan.item(entry, &entries, target) {
-                Ok(Some(item)) => {
-                    let root = item.root.tensor;
-                    if used
-                        .insert(root, entry.id)
-                        .is_some_and(|id| id.is_none() || id != entry.id)
-                    {
-                        plan.shared.insert(root);
-                    }
-                    plan.items.insert(entry.path.clone(), item);
-                }
-                Ok(None) => {}
-                Err(problem) => problems.push(problem),
-            }
-        }
-        if let Target::Meta { device, .. } = target {
-            problems.extend(plan.exceeded(device));
-        }
-        if problems.is_empty() {
-            Ok(plan)
-        } else {
-            Err(MaterializeError::Refused(Problems(problems)))
-        }
-    }
-
-    fn item(
-        &self,
-        entry: &Entry,
-        entries: &[Entry],
-        target: Target<'_>,
-    ) -> Result<Option<Item<'r>>, Problem> {
-        let path = || entry.path.clone();
-        let Some(root) = self.root(entry, entries) else {
-            // What a real buffer holds was computed once and stays.
-            return match (entry.role, entry.state) {
-                (Role::Buffer, State::Real) => Ok(None),
-                _ => Err(Problem::NoSource {
-                    path: path(),
-                    module: entry.module.clone(),
-                }),
-            };
-        };
-        let recipe = self
-            .recipes
-            .recipe(root)
-            .and_then(|recipe| recipe.check().map(|()| recipe))
-            .map_err(|source| Problem::Recipe {
-                path: path(),
-                source: Box::new(source),
-            })?;
-        debug_assert_eq!(recipe.shape(), &root.shape);
-        if !entry.has_shape(&root.shape) {
-            let (expected, found) = (entry.shape.clone(), root.shape.clone());
-            return Err(Problem::Shape {
-                path: path(),
-                expected,
-                found,
-            });
-        }
-        let recorded = entry.dtype.unwrap_or(root.dtype);
-        let (dtype, device) = match target {
-            Target::Meta { device, .. } => {
-                if recorded != root.dtype {
-                    let (expected, found) = (recorded, root.dtype);
-                    return Err(Problem::DType {
-                        path: path(),
-                        expected,
-                        found,
-                    });
-                }
-                (self.recipes.dtype_on(recorded, device), device.clone())
-            }
-            Target::All { .. } => (recorded, entry.device.clone()),
-        };
-        let device = device.without_autodiff();
-        if !device.supports_dtype(dtype) {
-            return Err(Problem::Unsupported {
-                path: path(),
-                dtype,
-                device,
-            });
-        }
-        Ok(Some(Item {
-            root,
-            dtype,
-            device,
-        }))
-    }
-
-    /// What the device cannot hold. A tensor at several paths is held once.
-    fn exceeded(&self, device: &Device) -> Vec<Problem> {
-        let mut once: BTreeMap<&str, &Item<'_>> = BTreeMap::new();
-        let mut paths: Vec<&String> = self.items.keys().collect();
-        paths.sort_unstable();
-        let mut held = HashSet::new();
-        for path in paths {
-            let item = &self.items[path];
-            if held.insert(item.root.tensor) {
-                once.insert(path, item);
-            }
-        }
-        let demands = once.into_iter().map(|(path, item)| Demand {
-            path,
-            bytes: item.bytes(),
-        });
-        exceeded(device, &demands.collect::<Vec<_>>())
-    }
-
-    /// A tie has one value: the one declared at any of its paths, else the recorded one.
-    fn root(&self, entry: &Entry, entries: &[Entry]) -> Option<&'r Root> {
-        let own = self.recipes.root(&entry.path);
-        let Some(id) = entry.id else { return own };
-        if own.is_some_and(|root| root.origin == Origin::Declared) {
-            return own;
-        }
-        let tied = entries
-            .iter()
-            .filter(|other| other.id == Some(id) && other.path != entry.path);
-        let mut roots = tied.filter_map(|other| self.recipes.root(&other.path));
-        roots.find(|root| root.origin == Origin::Declared).or(own)
-    }
-
+impl Plan<'_> {
     /// Produce every tensor of the plan, each once, and put it into its place.
     pub(crate) fn fill<M: Materialize>(self, module: M, seed: u64) -> Result<M, MaterializeError> {
         self.fill_and(module, seed, confirm)
@@ -253,81 +52,6 @@ impl<'r> Plan<'r> {
             Some(error) => Err(error),
         }
     }
-}
-
-/// The entries a plan fills. A tie is selected whole.
-fn selection<'e>(entries: &'e [Entry], target: Target<'_>) -> Vec<&'e Entry> {
-    let select = target.select();
-    let eligible = |entry: &&Entry| match target {
-        Target::Meta { .. } => entry.state == State::Meta,
-        Target::All { .. } => true,
-    };
-    let chosen: HashSet<Option<ParamId>> = entries
-        .iter()
-        .filter(|entry| select(&entry.path))
-        .map(|entry| entry.id)
-        .collect();
-    entries
-        .iter()
-        .filter(|entry| select(&entry.path) || (entry.id.is_some() && chosen.contains(&entry.id)))
-        .filter(eligible)
-        .collect()
-}
-
-fn conflicting_ids(entries: &[Entry]) -> Vec<Problem> {
-    let mut by_id: BTreeMap<u64, Vec<&Entry>> = BTreeMap::new();
-    for entry in entries {
-        if let Some(id) = entry.id {
-            by_id.entry(id.val()).or_default().push(entry);
-        }
-    }
-    let differ = |group: &Vec<&Entry>| {
-        group
-            .iter()
-            .any(|entry| entry.tensor != group[0].tensor || entry.shape != group[0].shape)
-    };
-    let conflicts = by_id.into_values().filter(differ);
-    conflicts
-        .map(|group| Problem::OneIdTwoTensors {
-            paths: group.into_iter().map(|entry| entry.path.clone()).collect(),
-        })
-        .collect()
-}
-
-fn unknown_paths(recipes: &Recipes, entries: &[Entry]) -> Vec<Problem> {
-    let known: HashSet<&str> = entries.iter().map(|entry| entry.path.as_str()).collect();
-    let mut unknown: Vec<&String> = recipes
-        .paths()
-        .filter(|path| !known.contains(path.as_str()))
-        .collect();
-    unknown.sort();
-    unknown
-        .into_iter()
-        .map(|path| Problem::UnknownPath {
-            path: path.clone(),
-            hint: hint(path, &known),
-        })
-        .collect()
-}
-
-/// The path that shares the longest end with `path`, or else the longest beginning.
-fn hint(path: &str, known: &HashSet<&str>) -> String {
-    let common = |a: &str, b: &str| {
-        let start = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
-        let end = a
-            .bytes()
-            .rev()
-            .zip(b.bytes().rev())
-            .take_while(|(a, b)| a == b)
-            .count();
-        start + end
-    };
-    let nearest = known
-        .iter()
-        .max_by_key(|known| (common(path, known), std::cmp::Reverse(**known)));
-    nearest.map_or_else(String::new, |nearest| {
-        format!("; the nearest name is `{nearest}`")
-    })
 }
 
 /// Whether a device holds what it was given.
@@ -404,6 +128,7 @@ mod tests {
     use burn::nn::{Linear, LinearConfig};
 
     use super::*;
+    use crate::plan::Target;
     use crate::{Meta, State, inventory};
 
     #[test]

@@ -31,6 +31,7 @@ mod limits;
 mod materialize;
 mod meta;
 mod nn;
+mod plan;
 mod realize;
 mod recipes;
 mod reset;

@@ -5,10 +5,10 @@ use burn_meta::{DefaultDTypes, MetaDevice};
 
 use crate::Materialize;
 use crate::error::MaterializeError;
-use crate::fill::{Plan, Target};
 use crate::init_plan::{Declarations, InitPlan};
 use crate::init_rng::InitRng;
 use crate::inventory::{Entry, Inventory, inventory};
+use crate::plan::{Plan, Target};
 use crate::recipes::Recipes;
 use crate::summary::Summary;
 use crate::train::train;

@@ -8,10 +8,10 @@ use burn::tensor::Device;
 use burn_meta::{DefaultDTypes, record};
 
 use crate::error::MaterializeError;
-use crate::fill::{Plan, Target};
 use crate::init_rng::Draws;
 use crate::inventory::{State, inventory};
 use crate::meta::Recorded;
+use crate::plan::{Plan, Target};
 use crate::recipes::Recipes;
 use crate::site::Site;
 use crate::slot::Slot;

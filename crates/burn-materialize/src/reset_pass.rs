@@ -5,10 +5,10 @@ use burn_meta::{DefaultDTypes, record};
 
 use crate::Materialize;
 use crate::error::{MaterializeError, Problem, Problems};
-use crate::fill::{Plan, Target};
 use crate::init_plan::InitPlan;
 use crate::inventory::{Entry, inventory};
 use crate::meta::Recorded;
+use crate::plan::{Plan, Target};
 use crate::recipes::Recipes;
 
 /// Give every tensor of `module` the initial value its constructor would, drawn with `seed`.
