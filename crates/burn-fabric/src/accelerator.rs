@@ -14,6 +14,17 @@ use burn::tensor::{Device, DeviceKind};
 /// Every name exists whatever this crate's features are, so that a configuration means the same
 /// everywhere; what is not compiled in is refused when the Fabric is built, with the feature to turn
 /// on.
+///
+/// ```
+/// use burn_fabric::prelude::*;
+///
+/// // By the names that a file and the environment take, too.
+/// let accelerator: Accelerator = "cuda:7".parse()?;
+/// assert_eq!(accelerator, Accelerator::Cuda(7));
+/// // What is not compiled in, or not there, is an error and no panic.
+/// assert!(Fabric::builder().accelerator(accelerator).build().is_err());
+/// # Ok::<(), burn_fabric::UnknownAccelerator>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Accelerator {
     /// The best device that works on this machine: it is opened, and something small is computed.

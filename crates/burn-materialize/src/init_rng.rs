@@ -3,6 +3,19 @@
 use std::str::FromStr;
 
 /// Which generator draws the random initial values of a module.
+///
+/// ```
+/// use burn::nn::LinearConfig;
+/// use burn::tensor::Device;
+/// use burn_materialize::{InitRng, Meta};
+///
+/// let device = Device::flex();
+/// let meta = Meta::build(|device| LinearConfig::new(64, 10).init(device))?.with_seed(7);
+/// let portable = meta.materialize(&device)?; // these bits on every device
+/// let drawn = meta.with_rng(InitRng::Device).materialize(&device)?; // flex's own
+/// assert_ne!(portable.weight.to_data(), drawn.weight.to_data());
+/// # Ok::<(), burn_materialize::MaterializeError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum InitRng {
     /// Ours, on the host: the same bits on every device, whatever the order, the part or the number

@@ -105,6 +105,13 @@ impl std::fmt::Display for DeviceMemory {
 ///
 /// # Errors
 /// The device's own.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+///
+/// let tensor = Tensor::<2>::zeros([3, 2], &Device::flex());
+/// assert!(burn_meta::confirm(&tensor.into_bridge()).is_ok());
+/// ```
 pub fn confirm(tensor: &BridgeTensor) -> Result<(), ExecutionError> {
     let shape = tensor.shape();
     let works_here = match &tensor.as_parts().1.kind {
