@@ -1,0 +1,407 @@
+//! A checkpoint: one file of tensors, or several with an index.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use crate::dtype::FileDType;
+use crate::error::CheckpointError;
+use crate::index::{self, Index, MAX_INDEX};
+use crate::safetensors::Record;
+use crate::shard::{Format, Read, Reading, Shard};
+use crate::storage::Storage;
+
+/// An open checkpoint. Opening reads headers only; a shard is opened when one of its tensors is
+/// asked for. Each file is opened once.
+///
+/// ```
+/// use burn_weights::{Checkpoint, FileDType, Outgoing, Reading, WriteOptions, write};
+/// use burn_std::{Bytes, DType};
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("small.safetensors");
+/// let tensor = Outgoing::new("bias", DType::F32, [2], || Ok(Bytes::from_elems(vec![1_f32, 2.0])));
+/// write(&path, vec![tensor], &WriteOptions::default())?;
+///
+/// let checkpoint = Checkpoint::open(&path)?;
+/// let bias = checkpoint.tensor("bias")?;
+/// assert_eq!((bias.dtype, bias.shape), (FileDType::Burn(DType::F32), vec![2]));
+/// let bytes = checkpoint.read("bias", None, Reading::Map)?.bytes;
+/// assert_eq!(bytes[..4], 1_f32.to_le_bytes());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Checkpoint(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    path: PathBuf,
+    shards: Vec<Lazy>,
+    /// The shard of each tensor.
+    names: BTreeMap<String, usize>,
+    metadata: BTreeMap<String, String>,
+    is_sharded: bool,
+}
+
+/// A shard that is opened when it is needed.
+#[derive(Debug)]
+struct Lazy {
+    path: PathBuf,
+    shard: OnceLock<Result<Shard, CheckpointError>>,
+}
+
+/// What a file says of one tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorInfo {
+    /// Its name in the file.
+    pub name: String,
+    /// Its dtype.
+    pub dtype: FileDType,
+    /// Its shape.
+    pub shape: Vec<usize>,
+    /// Its bytes.
+    pub bytes: u64,
+    /// The file that it is in.
+    pub file: PathBuf,
+    /// Where it begins in that file, in bytes; a PyTorch file has no such place.
+    pub offset: Option<u64>,
+}
+
+impl Checkpoint {
+    /// Open a file, an index of shards, or a folder that holds one checkpoint. The content tells
+    /// the format, not the name. Symbolic links are followed, as hubs' caches consist of them; an
+    /// index may name files of its own folder only.
+    ///
+    /// # Errors
+    /// [`CheckpointError`] for whatever is wrong with a header that is read now: all of a single
+    /// file's, the index of a sharded one. Nothing is allocated beyond the size of the file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, CheckpointError> {
+        let path = path.as_ref();
+        let metadata = fs::metadata(path).map_err(|error| CheckpointError::io(path, &error))?;
+        if metadata.is_dir() {
+            return Self::open_folder(path);
+        }
+        let storage = Storage::open(path)?;
+        if storage.beginning(1)? == b"{" {
+            return Self::open_index(&storage);
+        }
+        Self::single(Shard::new(storage)?)
+    }
+
+    /// A checkpoint that the program holds, in safetensors or burnpack: `include_bytes!`, or a
+    /// download. `name` stands for the path in errors.
+    ///
+    /// # Errors
+    /// As [`open`](Checkpoint::open).
+    pub fn from_bytes(
+        name: impl AsRef<Path>,
+        bytes: impl Into<bytes::Bytes>,
+    ) -> Result<Self, CheckpointError> {
+        Self::single(Shard::new(Storage::memory(name.as_ref(), bytes.into())?)?)
+    }
+
+    fn single(shard: Shard) -> Result<Self, CheckpointError> {
+        Ok(Self::of(shard.path().to_owned(), vec![shard], false))
+    }
+
+    /// Files whose tensors are known.
+    fn of(path: PathBuf, shards: Vec<Shard>, is_sharded: bool) -> Self {
+        let mut names = BTreeMap::new();
+        let mut metadata = BTreeMap::new();
+        for (place, shard) in shards.iter().enumerate() {
+            names.extend(shard.tensors.keys().map(|name| (name.clone(), place)));
+            metadata.extend(shard.metadata.clone());
+        }
+        let shards = shards.into_iter().map(|shard| Lazy {
+            path: shard.path().to_owned(),
+            shard: OnceLock::from(Ok(shard)),
+        });
+        Self(Arc::new(Inner {
+            path,
+            shards: shards.collect(),
+            names,
+            metadata,
+            is_sharded,
+        }))
+    }
+
+    fn open_index(storage: &Storage) -> Result<Self, CheckpointError> {
+        let path = storage.path();
+        if storage.len() > MAX_INDEX {
+            return Err(CheckpointError::HeaderTooLarge {
+                path: path.to_owned(),
+                bytes: storage.len(),
+                limit: MAX_INDEX,
+            });
+        }
+        let Index { metadata, files } =
+            index::parse(path, &storage.beginning(storage.len() as usize)?)?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let mut shards: Vec<Lazy> = Vec::new();
+        let mut places: BTreeMap<String, usize> = BTreeMap::new();
+        let mut names = BTreeMap::new();
+        for (tensor, file) in files {
+            let place = match places.get(&file) {
+                Some(place) => *place,
+                None => {
+                    let path = folder.join(&file);
+                    // Whether it is there is asked of all; it is opened when it is needed.
+                    if !path.is_file() {
+                        return Err(CheckpointError::ShardMissing {
+                            path: storage.path().to_owned(),
+                            tensor,
+                            shard: file,
+                        });
+                    }
+                    shards.push(Lazy {
+                        path,
+                        shard: OnceLock::new(),
+                    });
+                    places.insert(file, shards.len() - 1);
+                    shards.len() - 1
+                }
+            };
+            names.insert(tensor, place);
+        }
+        Ok(Self(Arc::new(Inner {
+            path: path.to_owned(),
+            shards,
+            names,
+            metadata,
+            is_sharded: true,
+        })))
+    }
+
+    /// The index in it; else the parts of one name in it; else the one file of tensors in it.
+    fn open_folder(folder: &Path) -> Result<Self, CheckpointError> {
+        let failed = |error: std::io::Error| CheckpointError::io(folder, &error);
+        let mut names = Vec::new();
+        for entry in fs::read_dir(folder).map_err(failed)? {
+            names.extend(entry.map_err(failed)?.file_name().into_string());
+        }
+        names.sort();
+        let ending = |endings: &[&str]| -> Vec<String> {
+            let ends = |name: &&String| endings.iter().any(|ending| name.ends_with(ending));
+            names.iter().filter(ends).cloned().collect()
+        };
+        let several = |files: Vec<String>| CheckpointError::SeveralInFolder {
+            path: folder.to_owned(),
+            files,
+        };
+        // The same weights are often there in both; safetensors is the one to prefer.
+        for (index, files) in [
+            (".safetensors.index.json", &[".safetensors"][..]),
+            (".bpk.index.json", &[".bpk"]),
+            (".index.json", &[".pt", ".pth", ".bin"]),
+        ] {
+            match ending(&[index]).as_slice() {
+                [index] => return Self::open(folder.join(index)),
+                [] => {}
+                indices => return Err(several(indices.to_vec())),
+            }
+            match ending(files).as_slice() {
+                [file] => return Self::open(folder.join(file)),
+                [] => {}
+                files if is_one_series(files) => return Self::open_series(folder, files),
+                files => return Err(several(files.to_vec())),
+            }
+        }
+        Err(CheckpointError::NothingInFolder {
+            path: folder.to_owned(),
+        })
+    }
+
+    /// All parts of a checkpoint without an index.
+    fn open_series(folder: &Path, files: &[String]) -> Result<Self, CheckpointError> {
+        let shards = files.iter().map(|file| Shard::open(&folder.join(file)));
+        let shards: Vec<Shard> = shards.collect::<Result<_, _>>()?;
+        let mut seen = BTreeMap::new();
+        for shard in &shards {
+            for name in shard.tensors.keys() {
+                if seen.insert(name, ()).is_some() {
+                    return Err(CheckpointError::DuplicateName {
+                        path: shard.path().to_owned(),
+                        tensor: name.clone(),
+                    });
+                }
+            }
+        }
+        Ok(Self::of(folder.to_owned(), shards, true))
+    }
+
+    /// What was opened.
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// Whether it is in several files.
+    pub fn is_sharded(&self) -> bool {
+        self.0.is_sharded
+    }
+
+    /// Its files.
+    pub fn files(&self) -> Vec<&Path> {
+        self.0
+            .shards
+            .iter()
+            .map(|lazy| lazy.path.as_path())
+            .collect()
+    }
+
+    /// The files that were opened so far.
+    pub fn opened(&self) -> Vec<&Path> {
+        let shards = self.0.shards.iter();
+        let opened = shards.filter(|lazy| lazy.shard.get().is_some());
+        opened.map(|lazy| lazy.path.as_path()).collect()
+    }
+
+    /// The format of the file that holds `name`.
+    ///
+    /// # Errors
+    /// As [`tensor`](Checkpoint::tensor).
+    pub fn format_of(&self, name: &str) -> Result<Format, CheckpointError> {
+        Ok(self.find(name)?.0.format)
+    }
+
+    /// The format of its first file.
+    ///
+    /// # Errors
+    /// Where that file's header is not sound.
+    pub fn format(&self) -> Result<Format, CheckpointError> {
+        match self.0.shards.first() {
+            Some(_) => Ok(self.shard(0)?.format),
+            None => Ok(Format::Safetensors),
+        }
+    }
+
+    /// Names and texts that its writer added: of the file, or of the index.
+    pub fn metadata(&self) -> &BTreeMap<String, String> {
+        &self.0.metadata
+    }
+
+    /// The names of its tensors, sorted. Opens no shard.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.0.names.keys().map(String::as_str)
+    }
+
+    /// Whether there is a tensor of that name. Opens no shard.
+    pub fn contains(&self, name: &str) -> bool {
+        self.0.names.contains_key(name)
+    }
+
+    /// Other names of tensors that are there, as the writer noted in the metadata: `(other, name)`.
+    /// The other names of a tie are written so here, and by PyTorch's `save_model`.
+    pub fn ties(&self) -> impl Iterator<Item = (&str, &str)> {
+        let pairs = self.0.metadata.iter();
+        pairs
+            .map(|(other, name)| (other.as_str(), name.as_str()))
+            .filter(|(other, name)| self.contains(name) && !self.contains(other))
+    }
+
+    /// What the file says of a tensor. Opens its shard.
+    ///
+    /// # Errors
+    /// [`CheckpointError::NoTensor`], and what is wrong with the shard.
+    pub fn tensor(&self, name: &str) -> Result<TensorInfo, CheckpointError> {
+        let (shard, record) = self.find(name)?;
+        Ok(TensorInfo {
+            name: record.name.clone(),
+            dtype: record.dtype.clone(),
+            shape: record.shape.clone(),
+            bytes: record.end - record.start,
+            file: shard.path().to_owned(),
+            offset: (shard.format != Format::PyTorch).then_some(record.start),
+        })
+    }
+
+    /// What the files say of all tensors, by name. Opens every shard.
+    ///
+    /// # Errors
+    /// What is wrong with a shard.
+    pub fn tensors(&self) -> Result<Vec<TensorInfo>, CheckpointError> {
+        self.names().map(|name| self.tensor(name)).collect()
+    }
+
+    /// The bytes of a tensor, or a `part` of them: row-major, little-endian, aligned.
+    ///
+    /// # Panics
+    /// When `part` is not within the tensor.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Unsupported`] for a dtype that Burn lacks, [`CheckpointError::NotABool`],
+    /// [`CheckpointError::Inflates`], and what the system refuses.
+    pub fn read(
+        &self,
+        name: &str,
+        part: Option<Range<u64>>,
+        reading: Reading,
+    ) -> Result<Read, CheckpointError> {
+        let (shard, record) = self.find(name)?;
+        let whole = 0..record.end - record.start;
+        let part = part.unwrap_or_else(|| whole.clone());
+        assert!(
+            part.start <= part.end && part.end <= whole.end,
+            "{part:?} of the {} bytes of `{name}`",
+            whole.end
+        );
+        shard.read(record, part, reading)
+    }
+
+    fn find(&self, name: &str) -> Result<(&Shard, &Record), CheckpointError> {
+        let Some(&place) = self.0.names.get(name) else {
+            return Err(CheckpointError::NoTensor {
+                path: self.path().to_owned(),
+                tensor: name.to_owned(),
+                hint: hint(name, self.names()),
+            });
+        };
+        let shard = self.shard(place)?;
+        let record = shard.tensors.get(name);
+        let record = record.ok_or_else(|| CheckpointError::NotInShard {
+            path: shard.path().to_owned(),
+            tensor: name.to_owned(),
+        })?;
+        Ok((shard, record))
+    }
+
+    fn shard(&self, place: usize) -> Result<&Shard, CheckpointError> {
+        let lazy = &self.0.shards[place];
+        let shard = lazy.shard.get_or_init(|| Shard::open(&lazy.path));
+        shard.as_ref().map_err(Clone::clone)
+    }
+}
+
+/// Whether names differ in nothing but numbers, as `model-00001-of-00002` do.
+fn is_one_series(files: &[String]) -> bool {
+    let shape = |name: &String| name.replace(|letter: char| letter.is_ascii_digit(), "0");
+    files
+        .iter()
+        .all(|file| file.contains("-of-") && shape(file) == shape(&files[0]))
+}
+
+/// The nearest name, in words for the end of a message.
+pub fn hint<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> String {
+    let nearest = nearest(name, names);
+    nearest.map_or_else(String::new, |nearest| {
+        format!("; the nearest name is `{nearest}`")
+    })
+}
+
+/// The name that shares the most with `name`: by words between dots from the end, then by letters.
+pub fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let common = |other: &str| {
+        let words = |name: &str| -> Vec<String> { name.rsplit('.').map(str::to_owned).collect() };
+        let (ours, theirs) = (words(name), words(other));
+        let same = ours.iter().zip(&theirs).take_while(|(a, b)| a == b).count();
+        let start = name.bytes().zip(other.bytes()).take_while(|(a, b)| a == b);
+        let end = name.bytes().rev().zip(other.bytes().rev());
+        let letters = start.count() + end.take_while(|(a, b)| a == b).count();
+        (same * 8 + letters, usize::MAX - other.len())
+    };
+    let best = names.into_iter().map(|other| (common(other), other));
+    let best = best.filter(|((score, _), _)| *score > 0);
+    best.max_by(|(a, _), (b, _)| a.cmp(b))
+        .map(|(_, other)| other)
+}

@@ -1,0 +1,235 @@
+//! The header of a safetensors file: eight bytes of length, JSON, then the data of every tensor
+//! without a gap.
+//!
+//! The format's own crate refuses a whole file for one dtype that it does not know, keeps one of two
+//! tensors of one name, and tells no offsets; so the few lines of JSON are read here, into the same
+//! checks. The tests compare both readers on the same files.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde::de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor};
+
+use crate::dtype::{FileDType, TooLarge};
+use crate::error::CheckpointError;
+
+/// What the format's own crate accepts.
+pub(crate) const MAX_HEADER: u64 = 100_000_000;
+
+/// Tensors of more dimensions are no tensors; Burn has eight.
+const MAX_RANK: usize = 64;
+
+/// A sound header.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) metadata: BTreeMap<String, String>,
+    pub(crate) tensors: Vec<Record>,
+}
+
+/// One tensor in a header, with absolute offsets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) name: String,
+    pub(crate) dtype: FileDType,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+/// The length of the header that `begins` a file of `file` bytes announces.
+pub(crate) fn header_length(path: &Path, begins: &[u8], file: u64) -> Result<u64, CheckpointError> {
+    let truncated = |expected| CheckpointError::Truncated {
+        path: path.to_owned(),
+        expected,
+        found: file,
+    };
+    let Some(length) = begins.first_chunk::<8>() else {
+        return Err(truncated(8));
+    };
+    let length = u64::from_le_bytes(*length);
+    if length > MAX_HEADER {
+        return Err(CheckpointError::HeaderTooLarge {
+            path: path.to_owned(),
+            bytes: length,
+            limit: MAX_HEADER,
+        });
+    }
+    if length + 8 > file {
+        return Err(truncated(length + 8));
+    }
+    Ok(length)
+}
+
+/// Read a header, the JSON after the length, of a file of `file` bytes, and check all of it.
+pub(crate) fn parse(path: &Path, json: &[u8], file: u64) -> Result<Header, CheckpointError> {
+    let mut duplicate = None;
+    let mut deserializer = serde_json::Deserializer::from_slice(json);
+    let parsed = HeaderSeed(&mut duplicate)
+        .deserialize(&mut deserializer)
+        .and_then(|header| deserializer.end().map(|()| header));
+    if let Some(tensor) = duplicate {
+        let path = path.to_owned();
+        return Err(CheckpointError::DuplicateName { path, tensor });
+    }
+    let mut header = parsed.map_err(|error| CheckpointError::Header {
+        path: path.to_owned(),
+        offset: 8 + position(json, &error),
+        message: error.to_string(),
+    })?;
+    let first = json.len() as u64 + 8;
+    check(path, &header.tensors, first, file.saturating_sub(first))?;
+    for record in &mut header.tensors {
+        record.start += first;
+        record.end += first;
+    }
+    Ok(header)
+}
+
+/// Where in `json` an error is.
+fn position(json: &[u8], error: &serde_json::Error) -> u64 {
+    let lines = json.split_inclusive(|byte| *byte == b'\n');
+    let before: usize = lines
+        .take(error.line().saturating_sub(1))
+        .map(<[u8]>::len)
+        .sum();
+    (before + error.column().saturating_sub(1)) as u64
+}
+
+/// Every tensor has the bytes of its shape, and together they have all the data, each byte once.
+fn check(path: &Path, records: &[Record], first: u64, data: u64) -> Result<(), CheckpointError> {
+    let path = || path.to_owned();
+    let mut order: Vec<&Record> = records.iter().collect();
+    order.sort_by_key(|record| (record.start, record.end));
+    let mut free = 0;
+    for record in order {
+        let &Record { start, end, .. } = record;
+        let tensor = || record.name.clone();
+        if start > end || end > data {
+            return Err(CheckpointError::OutOfRange {
+                path: path(),
+                tensor: tensor(),
+                start,
+                end,
+                data,
+            });
+        }
+        let takes = match record.dtype.bytes(&record.shape) {
+            Ok(takes) => takes.unwrap_or(end - start),
+            Err(TooLarge) => u64::MAX,
+        };
+        if takes != end - start {
+            return Err(CheckpointError::WrongSize {
+                path: path(),
+                tensor: tensor(),
+                offset: first + start,
+                shape: record.shape.clone(),
+                dtype: record.dtype.name(),
+                expected: takes,
+                found: end - start,
+            });
+        }
+        if start != free {
+            return Err(CheckpointError::NotAdjacent {
+                path: path(),
+                tensor: tensor(),
+                start,
+                expected: free,
+            });
+        }
+        free = end;
+    }
+    if free != data {
+        return Err(CheckpointError::NotAdjacent {
+            path: path(),
+            tensor: "end of file".to_owned(),
+            start: data,
+            expected: free,
+        });
+    }
+    Ok(())
+}
+
+/// Reads the outer object; a name that comes twice is left in the option.
+struct HeaderSeed<'d>(&'d mut Option<String>);
+
+impl<'de> DeserializeSeed<'de> for HeaderSeed<'_> {
+    type Value = Header;
+
+    fn deserialize<D: de::Deserializer<'de>>(self, deserializer: D) -> Result<Header, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for HeaderSeed<'_> {
+    type Value = Header;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of tensors")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Header, A::Error> {
+        let mut header = Header::default();
+        let mut names = HashSet::new();
+        while let Some(name) = map.next_key::<String>()? {
+            if names.contains(&name) {
+                *self.0 = Some(name);
+                return Err(de::Error::custom("a name is there twice"));
+            }
+            names.insert(name.clone());
+            if name == "__metadata__" {
+                header.metadata = map.next_value()?;
+            } else {
+                let entry: Entry = map.next_value()?;
+                let [start, end] = entry.data_offsets;
+                header.tensors.push(Record {
+                    name,
+                    dtype: FileDType::of_name(&entry.dtype),
+                    shape: entry.shape.0,
+                    start,
+                    end,
+                });
+            }
+        }
+        Ok(header)
+    }
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    dtype: String,
+    shape: Dims,
+    data_offsets: [u64; 2],
+}
+
+/// A shape, no longer than a shape can be: a header of nothing but dimensions must not take eight
+/// times its size.
+struct Dims(Vec<usize>);
+
+impl<'de> Deserialize<'de> for Dims {
+    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct DimsVisitor;
+        impl<'de> Visitor<'de> for DimsVisitor {
+            type Value = Dims;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of dimensions")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Dims, A::Error> {
+                let mut dims = Vec::new();
+                while let Some(dim) = seq.next_element()? {
+                    if dims.len() == MAX_RANK {
+                        return Err(de::Error::custom(format!(
+                            "a shape of more than {MAX_RANK} dimensions"
+                        )));
+                    }
+                    dims.push(dim);
+                }
+                Ok(Dims(dims))
+            }
+        }
+        deserializer.deserialize_seq(DimsVisitor)
+    }
+}
