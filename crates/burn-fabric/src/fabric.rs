@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
-use burn_materialize::{Draws, Materialize, Meta};
+use burn_materialize::{Draws, Materialize, Meta, Weights};
 
 use crate::accelerator::Candidates;
 use crate::backward::{BackwardTarget, backward};
@@ -114,9 +114,50 @@ impl Fabric {
     /// [`FabricError::Materialize`] with all problems, before anything is allocated. Give a
     /// reference to keep the `Meta` then.
     pub fn setup<S: SetUp>(&self, module: S) -> Result<FabricModule<S::Module>, FabricError> {
+        self.set_up(module, None)
+    }
+
+    /// The same with a checkpoint: what it has is loaded straight to the device and never
+    /// initialised, the rest gets its initial value.
+    /// [`load_report`](FabricModule::load_report) says which is which.
+    ///
+    /// ```
+    /// use burn::nn::LinearConfig;
+    /// use burn_fabric::burn_materialize::{SaveOptions, save};
+    /// use burn_fabric::prelude::*;
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let path = folder.path().join("model.safetensors");
+    /// let fabric = Fabric::builder().build()?;
+    /// let trained = fabric.setup(LinearConfig::new(4, 1).init(&fabric.inference_device()))?;
+    /// save(trained.module()?, &path, &SaveOptions::new())?;
+    ///
+    /// let meta = fabric.init_module(|device| LinearConfig::new(4, 1).init(device))?;
+    /// let model = fabric.setup_with(meta, &Weights::open(&path)?)?;
+    /// assert_eq!(model.load_report().map(|report| report.loaded.len()), Some(2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`setup`](Fabric::setup); and [`FabricError::Materialize`] for whatever does not fit
+    /// between file and module, found before anything is allocated.
+    pub fn setup_with<S: SetUp>(
+        &self,
+        module: S,
+        weights: &Weights,
+    ) -> Result<FabricModule<S::Module>, FabricError> {
+        self.set_up(module, Some(weights))
+    }
+
+    fn set_up<S: SetUp>(
+        &self,
+        module: S,
+        weights: Option<&Weights>,
+    ) -> Result<FabricModule<S::Module>, FabricError> {
         let seed = if S::DRAWS { self.next_seed() } else { 0 };
         let rng = self.settings.init_rng;
-        let realized = module.set_up(&self.inference_device(), Draws { seed, rng })?;
+        let draws = Draws { seed, rng };
+        let realized = module.set_up(&self.inference_device(), draws, weights)?;
         Ok(FabricModule::new(realized))
     }
 

@@ -85,5 +85,8 @@ pub mod prelude {
         Accelerator, Clip, Fabric, FabricConfig, FabricError, FabricModule, FabricOptimizer,
         InitRng, ParameterGroup, ParameterGroups,
     };
-    pub use burn_materialize::{InitPlan, Materialize, Meta, ResetParameters, Summary};
+    pub use burn_materialize::{
+        DTypePolicy, InitPlan, Layout, LoadReport, Materialize, Meta, Progress, ResetParameters,
+        SaveOptions, Summary, Weights,
+    };
 }

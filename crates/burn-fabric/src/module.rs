@@ -1,11 +1,12 @@
 //! A module that was set up.
 
 use std::ops::Deref;
+use std::path::Path;
 use std::sync::Arc;
 
 use burn_materialize::{
-    Entry, Materialize, RealizeReport, Realized, Recipes, Summary, detached, inventory, retie,
-    valid,
+    Entry, LoadReport, Materialize, RealizeReport, Realized, Recipes, SaveOptions, Summary,
+    Weights, Written, detached, inventory, load, retie, save, valid,
 };
 
 use crate::change::changes;
@@ -25,6 +26,7 @@ pub struct FabricModule<M> {
     registered: Arc<Registered>,
     recipes: Recipes,
     report: RealizeReport,
+    load: Option<LoadReport>,
 }
 
 impl<M> FabricModule<M> {
@@ -51,12 +53,14 @@ impl<M: Materialize> FabricModule<M> {
             module,
             recipes,
             report,
+            load,
         } = realized;
         Self {
             registered: Registered::new(parameters(&module)),
             module: Some(module),
             recipes,
             report,
+            load,
         }
     }
 
@@ -131,6 +135,37 @@ impl<M: Materialize> FabricModule<M> {
     /// What `setup` did otherwise than usual.
     pub fn report(&self) -> &RealizeReport {
         &self.report
+    }
+
+    /// What the last checkpoint gave that was loaded into it, if any was.
+    pub fn load_report(&self) -> Option<&LoadReport> {
+        self.load.as_ref()
+    }
+
+    /// Load a checkpoint into it. Identity, ties and trainability stay; an optimizer follows its
+    /// parameters by path and keeps its state.
+    ///
+    /// # Errors
+    /// [`FabricError::Materialize`] for whatever does not fit, and the module is then as it was;
+    /// [`FabricError::Poisoned`] after a step panicked.
+    pub fn load(&mut self, weights: &Weights) -> Result<&LoadReport, FabricError> {
+        let mut loaded = detached(self.module()?);
+        let report = load(&mut loaded, weights)?;
+        self.map(|_| loaded)?;
+        Ok(self.load.insert(report))
+    }
+
+    /// Save its parameters and running states, as [`burn_materialize::save`] does.
+    ///
+    /// # Errors
+    /// [`FabricError::Materialize`] when it cannot be written; what was there is as it was.
+    /// [`FabricError::Poisoned`] after a step panicked.
+    pub fn save(
+        &self,
+        path: impl AsRef<Path>,
+        options: &SaveOptions,
+    ) -> Result<Written, FabricError> {
+        Ok(save(self.module()?, path, options)?)
     }
 
     /// Its tensors, in traversal order.

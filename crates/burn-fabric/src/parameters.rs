@@ -6,12 +6,12 @@ use std::sync::Arc;
 use burn::module::ParamId;
 use burn::tensor::Shape;
 use burn::tensor::kind::Kind;
-use burn_materialize::{Materialize, Pass, Role, Site, Slot, traverse};
+use burn_materialize::{Materialize, Pass, PathPattern, Role, Site, Slot, traverse};
 
 use crate::error::FabricError;
 use crate::gradients::MAX_RANK;
 use crate::module::FabricModule;
-use crate::pattern::{Pattern, PatternProblem, compile, nearest};
+use crate::pattern::{PatternProblem, compile, nearest};
 use crate::registry::Registered;
 
 /// One parameter, at all its paths.
@@ -305,7 +305,7 @@ impl Selected {
     }
 
     /// Whether a pattern matches one of its paths.
-    pub(crate) fn matches(&self, pattern: &Pattern) -> bool {
+    pub(crate) fn matches(&self, pattern: &PathPattern) -> bool {
         self.paths.iter().any(|path| match self.several {
             true => pattern.matches(&self.full(path)),
             false => pattern.matches(path),

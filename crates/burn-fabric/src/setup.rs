@@ -1,7 +1,7 @@
 //! What can be set up.
 
 use burn::tensor::Device;
-use burn_materialize::{Draws, Materialize, MaterializeError, Pass, Realize, Realized};
+use burn_materialize::{Draws, Materialize, MaterializeError, Pass, Realize, Realized, Weights};
 
 use crate::module::FabricModule;
 
@@ -28,6 +28,7 @@ pub trait SetUp: sealed::Sealed {
         self,
         device: &Device,
         draws: Draws,
+        weights: Option<&Weights>,
     ) -> Result<Realized<Self::Module>, MaterializeError>;
 }
 
@@ -43,8 +44,9 @@ impl<R: Realize> SetUp for R {
         self,
         device: &Device,
         draws: Draws,
+        weights: Option<&Weights>,
     ) -> Result<Realized<R::Module>, MaterializeError> {
-        self.realize(device, draws)
+        self.realize_with(device, draws, weights)
     }
 }
 
@@ -59,7 +61,12 @@ where
 
     fn look(&self, _pass: &mut dyn Pass) {}
 
-    fn set_up(self, _device: &Device, _draws: Draws) -> Result<Realized<M>, MaterializeError> {
+    fn set_up(
+        self,
+        _device: &Device,
+        _draws: Draws,
+        _weights: Option<&Weights>,
+    ) -> Result<Realized<M>, MaterializeError> {
         unreachable!("nothing implements `SetUpTwice`")
     }
 }

@@ -2,6 +2,10 @@
 
 use burn::tensor::{DType, Device, Shape};
 use burn_meta::{ByteCount, RecipeError, RecordError};
+use burn_weights::CheckpointError;
+
+use crate::inventory::State;
+use crate::pattern::InvalidPattern;
 
 /// Why a module was not built, materialised or reset. What the caller had is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -9,6 +13,46 @@ pub enum MaterializeError {
     /// The constructor could not be recorded.
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// A file of weights is not sound, or cannot be read or written.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// A text that was given as a pattern over paths is none.
+    #[error(transparent)]
+    Pattern(#[from] InvalidPattern),
+    /// A text that was given to rename by is no regular expression.
+    #[error("`{rule}` is no regular expression to rename by: {message}")]
+    Rename {
+        /// The text.
+        rule: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A file has a NaN or an infinity where finite values are required.
+    #[error(
+        "`{path}` would get a NaN or an infinity: `{name}` of the file has one at element {index};          nothing was changed; mend the file, or load without `require_finite`"
+    )]
+    NotFinite {
+        /// The tensor's path.
+        path: String,
+        /// The tensor's name in the file.
+        name: String,
+        /// The first such element of what was to be loaded, row by row.
+        index: usize,
+    },
+    /// A file has an integer that the module's dtype cannot hold.
+    #[error(
+        "`{path}` cannot hold {value} in {dtype:?}, which `{name}` of the file has; nothing was          changed; load with `DTypePolicy::File`, or declare a wider dtype"
+    )]
+    TooLargeFor {
+        /// The tensor's path.
+        path: String,
+        /// The tensor's name in the file.
+        name: String,
+        /// The integer.
+        value: i128,
+        /// The module's dtype.
+        dtype: DType,
+    },
     /// The plan has problems; nothing was allocated.
     #[error("{0}")]
     Refused(Problems),
@@ -227,6 +271,109 @@ pub enum Problem {
         path: String,
         /// The type that declares it.
         module: String,
+    },
+    /// A file lacks a parameter or a running state.
+    #[error(
+        "`{path}` is missing from the file{hint}: rename the file's tensors (`rename`), or let it          have its initial value (`allow_missing`)"
+    )]
+    Missing {
+        /// The tensor's path.
+        path: String,
+        /// The nearest name of the file, in words.
+        hint: String,
+    },
+    /// A file has a tensor that the module lacks.
+    #[error(
+        "`{name}` of the file has no place in the module{hint}: rename it (`rename`), or leave it          out (`allow_unexpected`)"
+    )]
+    Unexpected {
+        /// The tensor's name, after renaming.
+        name: String,
+        /// The nearest path of the module, in words.
+        hint: String,
+    },
+    /// A file and a module have no name in common.
+    #[error(
+        "nothing of the file has a place in the module, which has, for instance, {module:?}, where          the file has {file:?}: rename the file's tensors (`rename`, `strip_prefix`), or is it          another model's?"
+    )]
+    NothingMatched {
+        /// Some paths of the module.
+        module: Vec<String>,
+        /// Some names of the file, after renaming.
+        file: Vec<String>,
+    },
+    /// A tensor of a file has another shape.
+    #[error(
+        "`{path}` takes `{name}` of the file in shape {expected}, and it has {found} there{hint}"
+    )]
+    FileShape {
+        /// The tensor's path.
+        path: String,
+        /// Its name in the file.
+        name: String,
+        /// The shape that the file should have, in its layout.
+        expected: Shape,
+        /// The shape that it has.
+        found: Shape,
+        /// What it looks like, in words.
+        hint: &'static str,
+    },
+    /// A tensor of a file is of another kind.
+    #[error(
+        "`{path}` holds {expected}, and `{name}` of the file has {found:?}: kinds are not converted          into one another; convert the file, or leave the tensor out"
+    )]
+    FileKind {
+        /// The tensor's path.
+        path: String,
+        /// Its name in the file.
+        name: String,
+        /// The module's kind.
+        expected: &'static str,
+        /// The file's dtype.
+        found: DType,
+    },
+    /// A tensor that is wanted has a dtype that Burn lacks.
+    #[error(
+        "`{path}` takes `{name}` of the file, whose dtype {dtype} Burn lacks: convert the file          first"
+    )]
+    ForeignDType {
+        /// The tensor's path.
+        path: String,
+        /// Its name in the file.
+        name: String,
+        /// The dtype's name there.
+        dtype: String,
+    },
+    /// The file has two values for one tie.
+    #[error(
+        "{paths:?} are one parameter, and the file has two values for it, {names:?}: leave one out          of the file's (`except`), or untie the module"
+    )]
+    TieDiffers {
+        /// Paths of the tie.
+        paths: Vec<String>,
+        /// Their names in the file.
+        names: Vec<String>,
+    },
+    /// Nothing shows whether linear weights are transposed.
+    #[error(
+        "whether the file holds linear weights as Burn or as PyTorch does cannot be told from it:          say it (`layout(Layout::PyTorch)` or `layout(Layout::Burn)`)"
+    )]
+    LayoutUnknown,
+    /// Rules make one name of two.
+    #[error("{names:?} of the file are both `{to}` after renaming: make the rules narrower")]
+    RenamedTogether {
+        /// The names in the file.
+        names: Vec<String>,
+        /// What they become.
+        to: String,
+    },
+    /// A tensor that is to be saved has no value.
+    #[error("`{path}` is {state} and has no value to save: materialise or set up the module first")]
+    NothingToSave {
+        /// The tensor's path.
+        path: String,
+        /// What it is.
+        state: State,
     },
     /// A filter selects nothing.
     #[error("no tensor's path matches the filter; the module has, for instance, {examples:?}")]

@@ -12,14 +12,24 @@ use burn_meta::{TensorId, confirm};
 use crate::Materialize;
 use crate::error::MaterializeError;
 use crate::init_rng::InitRng;
-use crate::plan::{Item, Plan};
+use crate::plan::{Item, Plan, Source};
 use crate::site::Site;
 use crate::slot::Slot;
 use crate::traversal::{Pass, traverse};
+use crate::weights::{CopyMade, Progress, Reader};
 
 impl Plan<'_> {
     /// Produce every tensor of the plan, each once, and put it into its place.
     pub(crate) fn fill<M: Materialize>(self, module: M, seed: u64) -> Result<M, MaterializeError> {
+        Ok(self.fill_and(module, seed, confirm)?.0)
+    }
+
+    /// The same, and the copies that were made of what was to be a view of the file.
+    pub(crate) fn fill_reporting<M: Materialize>(
+        self,
+        module: M,
+        seed: u64,
+    ) -> Result<(M, Vec<CopyMade>), MaterializeError> {
         self.fill_and(module, seed, confirm)
     }
 
@@ -28,7 +38,7 @@ impl Plan<'_> {
         module: M,
         seed: u64,
         confirm: Confirm,
-    ) -> Result<M, MaterializeError> {
+    ) -> Result<(M, Vec<CopyMade>), MaterializeError> {
         if self.recipes.rng() == InitRng::Device {
             let mut seeded: Vec<&Device> = Vec::new();
             for item in self.items.values() {
@@ -38,7 +48,17 @@ impl Plan<'_> {
                 }
             }
         }
+        let files = self.items.values().filter_map(|item| match &item.source {
+            Source::File(file) => Some(file.len()),
+            Source::Recipe(_) => None,
+        });
+        let progress = Progress {
+            done: 0,
+            total: files.sum(),
+        };
         let mut fill = Fill {
+            reader: self.weights.map(|weights| Reader { weights, progress }),
+            copies: Vec::new(),
             plan: self,
             seed,
             ties: HashMap::new(),
@@ -48,7 +68,7 @@ impl Plan<'_> {
         };
         let module = traverse(module, &mut fill);
         match fill.failed {
-            None => Ok(module),
+            None => Ok((module, fill.copies)),
             Some(error) => Err(error),
         }
     }
@@ -59,6 +79,8 @@ type Confirm = fn(&BridgeTensor) -> Result<(), ExecutionError>;
 
 struct Fill<'r> {
     plan: Plan<'r>,
+    reader: Option<Reader<'r>>,
+    copies: Vec<CopyMade>,
     seed: u64,
     ties: HashMap<ParamId, Box<dyn Any>>,
     shared: HashMap<TensorId, BridgeTensor>,
@@ -68,17 +90,39 @@ struct Fill<'r> {
 
 impl Fill<'_> {
     fn produce(&mut self, path: &str, item: &Item<'_>) -> Result<BridgeTensor, MaterializeError> {
-        let root = item.root.tensor;
-        if let Some(tensor) = self.shared.get(&root) {
+        let root = match &item.source {
+            Source::Recipe(root) => Some(root.tensor),
+            Source::File(_) => None,
+        };
+        if let Some(tensor) = root.and_then(|root| self.shared.get(&root)) {
             return Ok(tensor.clone());
         }
-        let recipes = self.plan.recipes;
-        let tensor = recipes
-            .produce(item.root, self.seed, item.dtype, &item.device)
-            .map_err(|source| MaterializeError::Produce {
-                path: path.to_owned(),
-                source: Box::new(source),
-            })?;
+        let tensor = match &item.source {
+            Source::Recipe(root) => {
+                let recipes = self.plan.recipes;
+                let produced = recipes.produce(root, self.seed, item.dtype, &item.device);
+                produced.map_err(|source| MaterializeError::Produce {
+                    path: path.to_owned(),
+                    source: Box::new(source),
+                })?
+            }
+            Source::File(file) => {
+                let reader = self
+                    .reader
+                    .as_mut()
+                    .expect("a plan with files has a reader");
+                let (tensor, copied) = reader.tensor(path, file, item.dtype, &item.device)?;
+                // Elsewhere everything is uploaded, and a view of the file is no tensor.
+                let is_flex = item.device == Device::flex();
+                self.copies
+                    .extend(copied.filter(|_| is_flex).map(|reason| CopyMade {
+                        path: path.to_owned(),
+                        reason,
+                        bytes: file.len(),
+                    }));
+                tensor
+            }
+        };
         // Before the next one is filled: what waits to be uploaded takes the machine's memory too.
         (self.confirm)(&tensor).map_err(|error| MaterializeError::NotAllocated {
             path: path.to_owned(),
@@ -86,7 +130,7 @@ impl Fill<'_> {
             device: Box::new(item.device.clone()),
             message: error.reason().to_owned(),
         })?;
-        if self.plan.shared.contains(&root) {
+        if let Some(root) = root.filter(|root| self.plan.shared.contains(root)) {
             self.shared.insert(root, tensor.clone());
         }
         Ok(tensor)
@@ -110,7 +154,10 @@ impl Pass for Fill<'_> {
         match self.produce(site.path(), &item) {
             Ok(tensor) => {
                 let autodiff = slot.device().is_autodiff();
-                slot.replace(tensor);
+                match item.source {
+                    Source::Recipe(_) => slot.replace(tensor),
+                    Source::File(file) => slot.load(tensor, file.as_record),
+                }
                 if autodiff {
                     slot.train();
                 }

@@ -57,7 +57,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    fn new(site: &Site<'_>, slot: &dyn Slot) -> Self {
+    pub(crate) fn new(site: &Site<'_>, slot: &dyn Slot) -> Self {
         let lazy = slot.is_lazy();
         let tensor = if lazy {
             None

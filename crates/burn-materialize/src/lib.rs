@@ -31,6 +31,7 @@ mod limits;
 mod materialize;
 mod meta;
 mod nn;
+mod pattern;
 mod plan;
 mod realize;
 mod recipes;
@@ -42,11 +43,13 @@ mod summary;
 mod tie;
 mod train;
 mod traversal;
+mod weights;
 
 pub use burn_materialize_derive::{Materialize, ResetParameters};
 pub use burn_meta::{
     ByteCount, DefaultDTypes, DeviceMemory, RecipeError, RecipeKind, RecordError, is_meta_device,
 };
+pub use burn_weights::{Checkpoint, CheckpointError, WriteFormat, Written};
 pub use error::{MaterializeError, Problem, Problems};
 pub use init_plan::InitPlan;
 pub use init_rng::{Draws, InitRng, UnknownRng};
@@ -54,6 +57,7 @@ pub use initial_value::InitialValue;
 pub use inventory::{Entry, State, inventory};
 pub use materialize::Materialize;
 pub use meta::Meta;
+pub use pattern::{InvalidPattern, PathPattern};
 pub use realize::{Realize, RealizeReport, Realized};
 pub use recipes::Recipes;
 pub use reset::ResetParameters;
@@ -64,3 +68,7 @@ pub use summary::Summary;
 pub use tie::{detached, retie};
 pub use train::valid;
 pub use traversal::{Pass, Traversal, traverse};
+pub use weights::{
+    Absent, Cast, CopyMade, DTypePolicy, Layout, LoadReport, Loaded, LoadedTensor, Progress,
+    SaveOptions, TieFilled, Weights, load, save,
+};

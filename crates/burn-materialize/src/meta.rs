@@ -13,6 +13,7 @@ use crate::recipes::Recipes;
 use crate::summary::Summary;
 use crate::train::train;
 use crate::traversal::traverse;
+use crate::weights::{LoadReport, Loaded, Matching, Weights, match_weights, own_dtype};
 
 /// A module that was built for nothing: every tensor has a shape, a dtype and a recipe, and no
 /// memory.
@@ -219,6 +220,59 @@ impl<M: Materialize> Meta<M> {
         Ok(Self {
             module,
             ..self.clone()
+        })
+    }
+
+    /// Allocate every tensor on `device`: with the value that the file has for it, else with its
+    /// recorded initial value. No initialiser runs for a loaded tensor.
+    ///
+    /// On flex a tensor is a view of the file, a transposed one where the layout asks for it, and
+    /// copied when it is first written to; elsewhere one tensor at a time is uploaded.
+    ///
+    /// # Errors
+    /// [`MaterializeError::Refused`] with all problems, found in headers before anything is
+    /// allocated, and [`MaterializeError::Checkpoint`] for a file that is not sound;
+    /// [`MaterializeError::NotFinite`] and [`MaterializeError::TooLargeFor`] for values;
+    /// [`MaterializeError::Produce`] and [`MaterializeError::NotAllocated`] when Burn fails later.
+    /// This `Meta` stays as it is.
+    pub fn load(&self, device: &Device, weights: &Weights) -> Result<Loaded<M>, MaterializeError> {
+        let matching = self.matching(device, weights)?;
+        let select = &|_: &str| true;
+        let target = Target::Meta { device, select };
+        let planned = Plan::with_weights(&self.module, &self.recipes, target, Some(matching))?;
+        let (plan, mut report) = planned;
+        let (module, copies) = plan.fill_reporting(self.module.clone(), self.seed)?;
+        report.copies = copies;
+        report.sort();
+        let module = if device.is_autodiff() {
+            train(module, false)
+        } else {
+            module
+        };
+        Ok(Loaded { module, report })
+    }
+
+    /// What [`load`](Meta::load) would do, by the headers: nothing is read or allocated. What would
+    /// be refused is in the report.
+    ///
+    /// # Errors
+    /// [`MaterializeError::Checkpoint`] for a file that is not sound.
+    pub fn preview_load(
+        &self,
+        device: &Device,
+        weights: &Weights,
+    ) -> Result<LoadReport, MaterializeError> {
+        Ok(self.matching(device, weights)?.report)
+    }
+
+    fn matching<'w>(
+        &self,
+        device: &Device,
+        weights: &'w Weights,
+    ) -> Result<Matching<'w>, MaterializeError> {
+        let device = device.clone().without_autodiff();
+        match_weights(&self.module, weights, &|entry| {
+            self.recipes.dtype_on(own_dtype(entry), &device)
         })
     }
 

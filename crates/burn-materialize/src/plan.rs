@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use burn::module::ParamId;
-use burn::tensor::{DType, Device};
+use burn::tensor::{DType, Device, Shape};
 use burn_meta::TensorId;
+use burn_weights::hint;
 
 use crate::Materialize;
 use crate::error::{MaterializeError, Problem, Problems};
@@ -13,6 +14,7 @@ use crate::limits::{Demand, exceeded};
 use crate::recipes::{Origin, Recipes, Root};
 use crate::site::Role;
 use crate::traversal::traverse;
+use crate::weights::{FileTensor, LoadReport, Matching, Weights};
 
 /// Which tensors a plan fills.
 #[derive(Clone, Copy)]
@@ -34,16 +36,23 @@ impl<'t> Target<'t> {
     }
 }
 
+/// Where the values of a tensor come from.
+pub(crate) enum Source<'r> {
+    Recipe(&'r Root),
+    File(FileTensor),
+}
+
 /// One tensor to produce.
 pub(crate) struct Item<'r> {
-    pub(crate) root: &'r Root,
+    pub(crate) source: Source<'r>,
+    pub(crate) shape: Shape,
     pub(crate) dtype: DType,
     pub(crate) device: Device,
 }
 
 impl Item<'_> {
     pub(crate) fn bytes(&self) -> u64 {
-        let elements = self.root.shape.iter().map(|dim| *dim as u64);
+        let elements = self.shape.iter().map(|dim| *dim as u64);
         elements.fold(self.dtype.size() as u64, u64::saturating_mul)
     }
 }
@@ -54,6 +63,10 @@ pub(crate) struct Plan<'r> {
     pub(crate) items: HashMap<String, Item<'r>>,
     /// Roots that several tensors share, under ids of their own.
     pub(crate) shared: HashSet<TensorId>,
+    /// The file that some of them come from.
+    pub(crate) weights: Option<&'r Weights>,
+    /// Who holds the tensor of a path: several paths of a tie do together.
+    holders: HashMap<String, ParamId>,
 }
 
 impl<'r> Plan<'r> {
@@ -63,6 +76,20 @@ impl<'r> Plan<'r> {
         recipes: &'r Recipes,
         target: Target<'_>,
     ) -> Result<Self, MaterializeError> {
+        Ok(Self::with_weights(module, recipes, target, None)?.0)
+    }
+
+    /// The same with a file: what it has is loaded, the rest is made by its recipe.
+    pub(crate) fn with_weights<M: Materialize>(
+        module: &M,
+        recipes: &'r Recipes,
+        target: Target<'_>,
+        matching: Option<Matching<'r>>,
+    ) -> Result<(Self, LoadReport), MaterializeError> {
+        let (weights, mut files, report) = match matching {
+            Some(matching) => (Some(matching.weights), matching.sources, matching.report),
+            None => (None, HashMap::new(), LoadReport::default()),
+        };
         let mut inventory = Inventory::default();
         traverse(module.clone(), &mut inventory);
         let Inventory {
@@ -72,6 +99,7 @@ impl<'r> Plan<'r> {
         let mut problems: Vec<Problem> = hidden
             .map(|(path, module)| Problem::Hidden { path, module })
             .collect();
+        problems.extend(report.refusals());
         problems.extend(recipes.problems().iter().cloned());
         problems.extend(conflicting_ids(&entries));
         problems.extend(unknown_paths(recipes, &entries));
@@ -80,10 +108,14 @@ impl<'r> Plan<'r> {
             recipes,
             items: HashMap::new(),
             shared: HashSet::new(),
+            weights,
+            holders: HashMap::new(),
         };
         let mut used: HashMap<TensorId, Option<ParamId>> = HashMap::new();
         let select = target.select();
-        if !entries.is_empty() && !entries.iter().any(|entry| select(&entry.path)) {
+        // What a file does not match is told by the match.
+        let is_filtered = weights.is_none() && !entries.is_empty();
+        if is_filtered && !entries.iter().any(|entry| select(&entry.path)) {
             let examples = entries
                 .iter()
                 .take(5)
@@ -91,16 +123,22 @@ impl<'r> Plan<'r> {
                 .collect();
             problems.push(Problem::NothingSelected { examples });
         }
-        for entry in selection(&entries, target) {
-            match plan.item(entry, &entries, target) {
+        for entry in selection(&entries, target, &files) {
+            let item = match files.remove(&entry.path) {
+                Some(file) => file_item(entry, file, target).map(Some),
+                None => plan.item(entry, &entries, target),
+            };
+            match item {
                 Ok(Some(item)) => {
-                    let root = item.root.tensor;
-                    if used
-                        .insert(root, entry.id)
-                        .is_some_and(|id| id.is_none() || id != entry.id)
+                    if let Source::Recipe(root) = item.source
+                        && used
+                            .insert(root.tensor, entry.id)
+                            .is_some_and(|id| id.is_none() || id != entry.id)
                     {
-                        plan.shared.insert(root);
+                        plan.shared.insert(root.tensor);
                     }
+                    plan.holders
+                        .extend(entry.id.map(|id| (entry.path.clone(), id)));
                     plan.items.insert(entry.path.clone(), item);
                 }
                 Ok(None) => {}
@@ -111,7 +149,7 @@ impl<'r> Plan<'r> {
             problems.extend(plan.exceeded(device));
         }
         if problems.is_empty() {
-            Ok(plan)
+            Ok((plan, report))
         } else {
             Err(MaterializeError::Refused(Problems(problems)))
         }
@@ -166,16 +204,10 @@ impl<'r> Plan<'r> {
             }
             Target::All { .. } => (recorded, entry.device.clone()),
         };
-        let device = device.without_autodiff();
-        if !device.supports_dtype(dtype) {
-            return Err(Problem::Unsupported {
-                path: path(),
-                dtype,
-                device,
-            });
-        }
+        let device = on(entry, dtype, device)?;
         Ok(Some(Item {
-            root,
+            source: Source::Recipe(root),
+            shape: root.shape.clone(),
             dtype,
             device,
         }))
@@ -186,10 +218,14 @@ impl<'r> Plan<'r> {
         let mut once: BTreeMap<&str, &Item<'_>> = BTreeMap::new();
         let mut paths: Vec<&String> = self.items.keys().collect();
         paths.sort_unstable();
-        let mut held = HashSet::new();
+        let (mut roots, mut ids) = (HashSet::new(), HashSet::new());
         for path in paths {
             let item = &self.items[path];
-            if held.insert(item.root.tensor) {
+            let is_new = match item.source {
+                Source::Recipe(root) => roots.insert(root.tensor),
+                Source::File(_) => self.holders.get(path).is_none_or(|id| ids.insert(*id)),
+            };
+            if is_new {
                 once.insert(path, item);
             }
         }
@@ -215,11 +251,48 @@ impl<'r> Plan<'r> {
     }
 }
 
-/// The entries a plan fills. A tie is selected whole.
-fn selection<'e>(entries: &'e [Entry], target: Target<'_>) -> Vec<&'e Entry> {
+/// What a file gives: in the dtype that the match found, where the tensor is or will be.
+fn file_item<'r>(
+    entry: &Entry,
+    (file, dtype): (FileTensor, DType),
+    target: Target<'_>,
+) -> Result<Item<'r>, Problem> {
+    let device = match target {
+        Target::Meta { device, .. } if entry.state == State::Meta => device.clone(),
+        _ => entry.device.clone(),
+    };
+    let device = on(entry, dtype, device)?;
+    Ok(Item {
+        source: Source::File(file),
+        shape: entry.shape.clone(),
+        dtype,
+        device,
+    })
+}
+
+/// The device without autodiff, if it has the dtype.
+fn on(entry: &Entry, dtype: DType, device: Device) -> Result<Device, Problem> {
+    let device = device.without_autodiff();
+    match device.supports_dtype(dtype) {
+        true => Ok(device),
+        false => Err(Problem::Unsupported {
+            path: entry.path.clone(),
+            dtype,
+            device,
+        }),
+    }
+}
+
+/// The entries a plan fills. A tie is selected whole; what is real already is left alone, unless the
+/// file has it.
+fn selection<'e>(
+    entries: &'e [Entry],
+    target: Target<'_>,
+    files: &HashMap<String, (FileTensor, DType)>,
+) -> Vec<&'e Entry> {
     let select = target.select();
     let eligible = |entry: &&Entry| match target {
-        Target::Meta { .. } => entry.state == State::Meta,
+        Target::Meta { .. } => entry.state == State::Meta || files.contains_key(&entry.path),
         Target::All { .. } => true,
     };
     let chosen: HashSet<Option<ParamId>> = entries
@@ -265,27 +338,7 @@ fn unknown_paths(recipes: &Recipes, entries: &[Entry]) -> Vec<Problem> {
         .into_iter()
         .map(|path| Problem::UnknownPath {
             path: path.clone(),
-            hint: hint(path, &known),
+            hint: hint(path, known.iter().copied()),
         })
         .collect()
-}
-
-/// The path that shares the longest end with `path`, or else the longest beginning.
-fn hint(path: &str, known: &HashSet<&str>) -> String {
-    let common = |a: &str, b: &str| {
-        let start = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
-        let end = a
-            .bytes()
-            .rev()
-            .zip(b.bytes().rev())
-            .take_while(|(a, b)| a == b)
-            .count();
-        start + end
-    };
-    let nearest = known
-        .iter()
-        .max_by_key(|known| (common(path, known), std::cmp::Reverse(**known)));
-    nearest.map_or_else(String::new, |nearest| {
-        format!("; the nearest name is `{nearest}`")
-    })
 }

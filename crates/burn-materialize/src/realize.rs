@@ -18,6 +18,7 @@ use crate::slot::Slot;
 use crate::tie::check_real_ties;
 use crate::train::train;
 use crate::traversal::{Pass, traverse};
+use crate::weights::{LoadReport, Loaded, Weights, match_weights, own_dtype};
 use crate::{Materialize, Meta};
 
 /// A module that can be allocated on a device and made trainable: a [`Meta`] (or a reference to
@@ -46,6 +47,22 @@ pub trait Realize {
         self,
         device: &Device,
         draws: impl Into<Draws>,
+    ) -> Result<Realized<Self::Module>, MaterializeError>
+    where
+        Self: Sized,
+    {
+        self.realize_with(device, draws, None)
+    }
+
+    /// The same with a checkpoint: what it has is loaded and never initialised.
+    ///
+    /// # Errors
+    /// As [`Meta::load`].
+    fn realize_with(
+        self,
+        device: &Device,
+        draws: impl Into<Draws>,
+        weights: Option<&Weights>,
     ) -> Result<Realized<Self::Module>, MaterializeError>;
 }
 
@@ -58,6 +75,8 @@ pub struct Realized<M> {
     pub recipes: Recipes,
     /// What was done otherwise than usual.
     pub report: RealizeReport,
+    /// What a checkpoint gave, where one was loaded.
+    pub load: Option<LoadReport>,
 }
 
 /// Tensors that were not simply recorded and materialised, by path.
@@ -100,12 +119,20 @@ impl<M: Materialize> Realize for &Meta<M> {
         traverse(self.parts().0.clone(), pass);
     }
 
-    fn realize(
+    fn realize_with(
         self,
         device: &Device,
         _draws: impl Into<Draws>,
+        weights: Option<&Weights>,
     ) -> Result<Realized<M>, MaterializeError> {
-        let module = self.materialize(&device.clone().without_autodiff())?;
+        let plain = device.clone().without_autodiff();
+        let (module, load) = match weights {
+            None => (self.materialize(&plain)?, None),
+            Some(weights) => {
+                let Loaded { module, report } = self.load(&plain, weights)?;
+                (module, Some(report))
+            }
+        };
         let (_, recipes) = self.parts();
         let real = self
             .inventory()
@@ -122,6 +149,7 @@ impl<M: Materialize> Realize for &Meta<M> {
             module: train(module, true),
             recipes: recipes.clone(),
             report,
+            load,
         })
     }
 }
@@ -134,12 +162,13 @@ impl<M: Materialize> Realize for Meta<M> {
         traverse(self.parts().0.clone(), pass);
     }
 
-    fn realize(
+    fn realize_with(
         self,
         device: &Device,
         draws: impl Into<Draws>,
+        weights: Option<&Weights>,
     ) -> Result<Realized<M>, MaterializeError> {
-        (&self).realize(device, draws)
+        (&self).realize_with(device, draws, weights)
     }
 }
 
@@ -151,10 +180,11 @@ impl<M: Materialize> Realize for M {
         traverse(self.clone(), pass);
     }
 
-    fn realize(
+    fn realize_with(
         self,
         device: &Device,
         draws: impl Into<Draws>,
+        weights: Option<&Weights>,
     ) -> Result<Realized<M>, MaterializeError> {
         let Draws { seed, rng } = draws.into();
         let device = device.clone().without_autodiff();
@@ -193,11 +223,18 @@ impl<M: Materialize> Realize for M {
             device: &device,
             select: &|_| true,
         };
-        let module = Plan::new(&module, &recipes, target)?.fill(module, seed)?;
+        let matching = weights.map(|weights| match_weights(&module, weights, &own_dtype));
+        let matching = matching.transpose()?;
+        let is_load = matching.is_some();
+        let (plan, mut load) = Plan::with_weights(&module, &recipes, target, matching)?;
+        let (module, copies) = plan.fill_reporting(module, seed)?;
+        load.copies = copies;
+        load.sort();
         Ok(Realized {
             module: train(module, true),
             recipes,
             report,
+            load: is_load.then_some(load),
         })
     }
 }

@@ -24,20 +24,50 @@ impl std::fmt::Display for Role {
 /// The place of one leaf, as Burn's own visitors name it.
 #[derive(Clone, Copy, Debug)]
 pub struct Site<'a> {
-    path: &'a str,
-    container: &'a str,
+    stack: &'a Stack,
 }
 
 impl<'a> Site<'a> {
     /// Names of fields and indices from the root, joined by dots: `blocks.0.norm.gamma`.
     pub fn path(&self) -> &'a str {
-        self.path
+        &self.stack.path
     }
 
     /// The type that declares the leaf: `Linear`.
     pub fn module(&self) -> &'a str {
-        self.container
+        let (start, end) = self
+            .stack
+            .marks
+            .last()
+            .map_or((0, 0), |mark| mark.declaring);
+        &self.stack.containers[start..end]
     }
+
+    /// Every name on the way, from the root, with the type that declares it: `None` for an index of
+    /// a list, an array or a tuple.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = Step<'a>> + use<'a> {
+        let stack = self.stack;
+        let ends = stack.marks.iter().skip(1).map(|mark| mark.path);
+        let ends = ends.chain([stack.path.len()]);
+        stack.marks.iter().zip(ends).map(|(mark, end)| {
+            let declares = mark.containers < mark.declaring.1;
+            let declaring = declares.then(|| &stack.containers[mark.declaring.0..mark.declaring.1]);
+            Step {
+                name: stack.path[mark.path..end].trim_start_matches('.'),
+                declaring,
+                is_variant: mark.is_variant,
+            }
+        })
+    }
+}
+
+/// One name on the way to a leaf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Step<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) declaring: Option<&'a str>,
+    /// Whether it is the variant of an enum, and no field.
+    pub(crate) is_variant: bool,
 }
 
 /// The names from the root to where a traversal stands.
@@ -54,6 +84,7 @@ struct Mark {
     containers: usize,
     /// Where the innermost declaring type stood before.
     declaring: (usize, usize),
+    is_variant: bool,
 }
 
 impl Stack {
@@ -63,6 +94,7 @@ impl Stack {
             path: self.path.len(),
             containers: self.containers.len(),
             declaring,
+            is_variant: container.starts_with("Enum:"),
         };
         if !self.path.is_empty() && !name.is_empty() {
             self.path.push('.');
@@ -93,17 +125,42 @@ impl Stack {
     }
 
     pub(crate) fn site(&self) -> Site<'_> {
-        let (start, end) = self.marks.last().map_or((0, 0), |mark| mark.declaring);
-        Site {
-            path: &self.path,
-            container: &self.containers[start..end],
-        }
+        Site { stack: self }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_step_knows_who_declares_it() {
+        let mut stack = Stack::default();
+        for (name, container) in [
+            ("layers", "Struct:Model"),
+            ("0", "Vec"),
+            ("norm", "Struct:Block"),
+            ("Batch", "Enum:Normalization"),
+            ("gamma", "Struct:BatchNorm"),
+        ] {
+            stack.enter(name, container);
+        }
+        let steps: Vec<_> = stack.site().steps().collect();
+        let found: Vec<_> = steps
+            .iter()
+            .map(|step| (step.name, step.declaring, step.is_variant))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("layers", Some("Model"), false),
+                ("0", None, false),
+                ("norm", Some("Block"), false),
+                ("Batch", Some("Normalization"), true),
+                ("gamma", Some("BatchNorm"), false),
+            ]
+        );
+    }
 
     #[test]
     fn the_innermost_declaring_type_names_the_module() {

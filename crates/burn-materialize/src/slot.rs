@@ -34,6 +34,21 @@ pub trait Slot {
     fn tensor(&self) -> BridgeTensor;
     /// Put another tensor of the same rank and kind here.
     fn replace(&mut self, tensor: BridgeTensor);
+    /// The shape that Burn's records hold, where a mapper of the parameter's own changes what they
+    /// do. Initialises nothing.
+    fn stored_shape(&self) -> Option<Shape> {
+        None
+    }
+    /// Put a tensor of a file here. A lazy parameter never runs its initialiser. With `as_record`,
+    /// the parameter's mapper for records makes the value of what is given.
+    fn load(&mut self, tensor: BridgeTensor, as_record: bool) {
+        debug_assert!(!as_record, "only parameters have a mapper for records");
+        self.replace(tensor);
+    }
+    /// What Burn's records hold of the tensor: itself, or what a mapper of its own makes of it.
+    fn record(&self) -> BridgeTensor {
+        self.tensor()
+    }
     /// Replace the value by a function of it, outside of any autodiff graph, in place where nobody
     /// else holds the tensor. What required gradients is a new leaf that does.
     fn update(&mut self, update: &mut dyn FnMut(BridgeTensor) -> BridgeTensor);
@@ -161,6 +176,50 @@ where
             let (id, _, mapper) = param.consume();
             Param::from_mapped_value(id, Tensor::from_bridge(tensor), mapper)
         });
+    }
+
+    fn stored_shape(&self) -> Option<Shape> {
+        let param = self.param();
+        // The mapper is private; `Debug` says whether there is one.
+        if !format!("{param:?}").contains("load: true") {
+            return None;
+        }
+        if self.is_lazy() {
+            return Some(param.lazy_shape());
+        }
+        // What it makes of a tensor of this shape that takes no memory.
+        let (_, tensor, mapper) = param.clone().consume();
+        let probe = Tensor::<D, K>::zeros([1; D], &Device::flex()).expand(tensor.shape());
+        Some(mapper.on_save(probe).shape())
+    }
+
+    fn load(&mut self, tensor: BridgeTensor, as_record: bool) {
+        self.change(|param| {
+            let tensor = Tensor::from_bridge(tensor);
+            if !param.is_initialized() {
+                // Takes no initialiser, and applies the mapper: what is no record is made one.
+                let id = param.id;
+                let mapped = format!("{param:?}").contains("load: true");
+                let record = if mapped && !as_record {
+                    tensor.transpose()
+                } else {
+                    tensor
+                };
+                return param.transform_for_load(record, id);
+            }
+            let (id, _, mapper) = param.consume();
+            let value = if as_record {
+                mapper.on_load(tensor)
+            } else {
+                tensor
+            };
+            Param::from_mapped_value(id, value, mapper)
+        });
+    }
+
+    fn record(&self) -> BridgeTensor {
+        let (_, tensor, mapper) = self.param().clone().consume();
+        mapper.on_save(tensor).into_bridge()
     }
 
     fn update(&mut self, update: &mut dyn FnMut(BridgeTensor) -> BridgeTensor) {

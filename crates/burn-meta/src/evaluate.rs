@@ -228,6 +228,49 @@ fn filled(shape: Shape, value: ScalarIr, dtype: DType, device: &Device) -> Bridg
     }
 }
 
+/// Values from the host, on `device` in `dtype` (a dtype of their own kind), with the dimensions of a
+/// matrix swapped where `transposed` says so.
+///
+/// Flex takes the bytes as they are; a swap is a view; a cast runs on the CPU, before anything is
+/// uploaded.
+///
+/// # Errors
+/// [`RecipeError::Kernel`] when Burn panics.
+pub fn place_data(
+    data: TensorData,
+    dtype: DType,
+    transposed: bool,
+    device: &Device,
+) -> Result<BridgeTensor, RecipeError> {
+    let device = device.clone().without_autodiff();
+    let placed = catch_unwind(AssertUnwindSafe(|| {
+        let tensor = match data.dtype() == dtype {
+            true => from_data(data, &device),
+            false => {
+                let (_, tensor) = from_data(data, &Device::flex()).into_parts();
+                place(tensor, dtype, &device)
+            }
+        };
+        if transposed { swapped(tensor) } else { tensor }
+    }));
+    placed.map_err(|panic| RecipeError::Kernel {
+        message: panic_text(&*panic).unwrap_or_else(|| "no message".to_owned()),
+    })
+}
+
+/// The transposed matrix, as a view.
+pub fn swapped(tensor: BridgeTensor) -> BridgeTensor {
+    let dtype = tensor.dtype();
+    let (_, tensor) = tensor.into_parts();
+    if dtype.is_float() {
+        BridgeTensor::float(Dispatch::float_swap_dims(tensor, 0, 1))
+    } else if dtype.is_bool() {
+        BridgeTensor::bool(Dispatch::bool_swap_dims(tensor, 0, 1))
+    } else {
+        BridgeTensor::int(Dispatch::int_swap_dims(tensor, 0, 1))
+    }
+}
+
 fn from_data(data: TensorData, device: &Device) -> BridgeTensor {
     let device = device.as_dispatch();
     let dtype = data.dtype();

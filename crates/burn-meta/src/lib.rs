@@ -48,6 +48,7 @@ pub use burn_capture::TensorId;
 pub use byte_count::ByteCount;
 pub use device::{DefaultDTypes, MetaDevice};
 pub use error::{RecipeError, RecordError};
+pub use evaluate::{place_data, swapped};
 pub use generator::DrawKey;
 pub use memory::{DeviceMemory, confirm};
 pub use recipe::{Recipe, RecipeKind};

@@ -6,7 +6,9 @@ use super::config::{BuiltOptimizer, Configured, OptimizerConfig, SingleOptimizer
 use crate::config::SettingProblem;
 use crate::error::FabricError;
 use crate::parameters::Selected;
-use crate::pattern::{Pattern, PatternProblem, compile, nearest};
+use burn_materialize::PathPattern;
+
+use crate::pattern::{PatternProblem, compile, nearest};
 
 /// An optimizer for most parameters, and others for groups of them.
 ///
@@ -186,7 +188,7 @@ impl ParameterGroups {
     fn match_groups(&self, parameters: &[Selected]) -> Result<Vec<usize>, FabricError> {
         let mut problems = Vec::new();
         let mut group_of = vec![0; parameters.len()];
-        let mut patterns: Vec<Vec<Pattern>> = Vec::new();
+        let mut patterns: Vec<Vec<PathPattern>> = Vec::new();
         for (number, group) in (1..).zip(&self.groups) {
             let compiled = compile(&group.patterns, &mut problems);
             for (parameter, group) in parameters.iter().zip(&mut group_of) {

@@ -1,0 +1,284 @@
+//! Saving a module.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+use burn::module::ParamId;
+use burn::tensor::kind::BridgeTensor;
+use burn::tensor::{BoolStore, Bytes, DType};
+use burn_meta::{read, swapped};
+use burn_weights::{Outgoing, WriteFormat, WriteOptions, Written, write};
+
+use super::layout::LAYOUT_KEY;
+use super::names::Candidate;
+use super::{Layout, Lineage, Progress};
+use crate::Materialize;
+use crate::error::{MaterializeError, Problem, Problems};
+use crate::inventory::{Entry, State};
+use crate::site::{Role, Site};
+use crate::slot::Slot;
+use crate::traversal::{Pass, traverse};
+
+/// How a module is saved: by default in Burn's layout, in one file, without replacing one.
+#[derive(Clone, Debug, Default)]
+pub struct SaveOptions {
+    layout: Layout,
+    buffers: bool,
+    write: WriteOptions,
+}
+
+impl SaveOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Name and hold tensors as Burn's stores do (the default) or as `torch.nn`, which packs the
+    /// projections of an attention and the gates of a recurrent layer.
+    pub fn layout(mut self, layout: Layout) -> Self {
+        self.layout = layout;
+        self
+    }
+
+    /// Save plain tensors too, which a constructor computes and no store of Burn's keeps.
+    pub fn buffers(mut self, save: bool) -> Self {
+        self.buffers = save;
+        self
+    }
+
+    /// The format; without it the path's ending says it: `.bpk` is burnpack, all else safetensors.
+    pub fn format(mut self, format: WriteFormat) -> Self {
+        self.write.format = Some(format);
+        self
+    }
+
+    /// Begin another file before one has more bytes of tensors than this, with an index of all.
+    pub fn max_shard_bytes(mut self, bytes: u64) -> Self {
+        self.write.max_shard_bytes = Some(bytes);
+        self
+    }
+
+    /// Keep a text beside the tensors.
+    pub fn metadata(mut self, key: impl Into<String>, text: impl Into<String>) -> Self {
+        self.write.metadata.insert(key.into(), text.into());
+        self
+    }
+
+    /// Replace what is there. Until the new file is complete the old one stays.
+    pub fn overwrite(mut self, overwrite: bool) -> Self {
+        self.write.overwrite = overwrite;
+        self
+    }
+
+    /// Call `report` after each tensor.
+    pub fn on_progress(mut self, report: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        let report = move |done, total| report(Progress { done, total });
+        self.write.on_progress = Some(Arc::new(report));
+        self
+    }
+}
+
+/// Save the parameters and running states of a module; of a tie, one value and its other names.
+///
+/// Tensors are read from their device one at a time. The file is written beside its place and
+/// renamed, so that a crash leaves the old one or the new one.
+///
+/// # Errors
+/// [`MaterializeError::Refused`] with [`Problem::NothingToSave`] for every tensor that has no value
+/// yet; [`MaterializeError::Checkpoint`] when it cannot be written. What was there is as it was.
+///
+/// ```
+/// use burn::nn::LinearConfig;
+/// use burn::tensor::Device;
+/// use burn_materialize::{Layout, SaveOptions, reset_to_defaults, save};
+///
+/// let folder = tempfile::tempdir()?;
+/// let mut linear = LinearConfig::new(4, 2).init(&Device::flex());
+/// reset_to_defaults(&mut linear, 42)?; // a lazy parameter has no value to save
+/// let options = SaveOptions::new().layout(Layout::PyTorch).max_shard_bytes(16);
+/// let written = save(&linear, folder.path().join("linear.safetensors"), &options)?;
+/// assert_eq!(written.files.len(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn save<M: Materialize>(
+    module: &M,
+    path: impl AsRef<Path>,
+    options: &SaveOptions,
+) -> Result<Written, MaterializeError> {
+    let layout = match options.layout {
+        Layout::PyTorch => Layout::PyTorch,
+        Layout::Burn | Layout::Auto => Layout::Burn,
+    };
+    let mut collect = Collect {
+        layout,
+        buffers: options.buffers,
+        tensors: Vec::new(),
+        firsts: HashMap::new(),
+        ties: Vec::new(),
+        problems: Vec::new(),
+    };
+    traverse(module.clone(), &mut collect);
+    if !collect.problems.is_empty() {
+        return Err(MaterializeError::Refused(Problems(collect.problems)));
+    }
+    let mut write_options = options.write.clone();
+    let metadata = &mut write_options.metadata;
+    metadata.insert(LAYOUT_KEY.to_owned(), layout.key().to_owned());
+    if layout == Layout::PyTorch {
+        // Readers of the Python world ask for it.
+        metadata
+            .entry("format".to_owned())
+            .or_insert_with(|| "pt".to_owned());
+    }
+    metadata.extend(collect.other_names());
+    Ok(write(path, collect.outgoing(), &write_options)?)
+}
+
+/// A tensor to save, with the names it may be saved under.
+struct Kept {
+    candidates: Vec<Candidate>,
+    id: Option<ParamId>,
+    tensor: BridgeTensor,
+    shape: Vec<usize>,
+    dtype: DType,
+}
+
+struct Collect {
+    layout: Layout,
+    buffers: bool,
+    tensors: Vec<Kept>,
+    /// The place in `tensors` of each id.
+    firsts: HashMap<ParamId, usize>,
+    /// Names of later paths of a tie, with that place.
+    ties: Vec<(String, usize)>,
+    problems: Vec<Problem>,
+}
+
+impl Pass for Collect {
+    fn tensor(&mut self, site: &Site<'_>, slot: &mut dyn Slot) {
+        if slot.role() == Role::Buffer && !self.buffers {
+            return;
+        }
+        let entry = Entry::new(site, slot);
+        if entry.state != State::Real {
+            self.problems.push(Problem::NothingToSave {
+                path: entry.path,
+                state: entry.state,
+            });
+            return;
+        }
+        let rank = entry.shape.num_dims();
+        let candidates = Lineage::of(site).candidates(self.layout, rank);
+        if let Some(first) = entry.id.and_then(|id| self.firsts.get(&id)) {
+            self.ties.push((candidates[0].name.clone(), *first));
+            return;
+        }
+        self.firsts
+            .extend(entry.id.map(|id| (id, self.tensors.len())));
+        let mut tensor = match candidates[0].as_record {
+            true => slot.record(),
+            false => slot.tensor(),
+        };
+        if candidates[0].transposed {
+            tensor = swapped(tensor);
+        }
+        self.tensors.push(Kept {
+            candidates,
+            id: entry.id,
+            shape: tensor.shape().as_slice().to_vec(),
+            dtype: match tensor.dtype() {
+                DType::Bool(_) => DType::Bool(BoolStore::Native),
+                DType::Flex32 => DType::F32,
+                dtype => dtype,
+            },
+            tensor,
+        });
+    }
+}
+
+impl Collect {
+    /// The name of each tensor that is alone in its file's, by place in `tensors`.
+    fn names(&self) -> Vec<&Candidate> {
+        let mut packs: HashMap<&str, Vec<&Kept>> = HashMap::new();
+        for kept in &self.tensors {
+            packs
+                .entry(&kept.candidates[0].name)
+                .or_default()
+                .push(kept);
+        }
+        let is_whole = |kept: &Kept| match kept.candidates[0].part {
+            None => true,
+            // All parts are there, and they fit together.
+            Some((_, of)) => {
+                let pack = &packs[kept.candidates[0].name.as_str()];
+                let alike = |other: &&Kept| other.shape == kept.shape && other.dtype == kept.dtype;
+                pack.len() == of && pack.iter().all(|other| alike(&other))
+            }
+        };
+        let named = self.tensors.iter().map(|kept| {
+            let mut alone = kept.candidates.iter().filter(|name| name.part.is_none());
+            match is_whole(kept) {
+                true => &kept.candidates[0],
+                false => alone.next().expect("every tensor has a name of its own"),
+            }
+        });
+        named.collect()
+    }
+
+    /// The names of ties that are not written, as every reader of this metadata takes them.
+    fn other_names(&self) -> BTreeMap<String, String> {
+        let names = self.names();
+        let ties = self.ties.iter();
+        let ties = ties.filter(|(_, first)| names[*first].part.is_none());
+        ties.map(|(other, first)| (other.clone(), names[*first].name.clone()))
+            .collect()
+    }
+
+    fn outgoing(&self) -> Vec<Outgoing> {
+        let mut written: Vec<(&str, Vec<&Kept>)> = Vec::new();
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        for (kept, candidate) in self.tensors.iter().zip(self.names()) {
+            let place = *places.entry(&candidate.name).or_insert(written.len());
+            if place == written.len() {
+                written.push((&candidate.name, Vec::new()));
+            }
+            written[place].1.push(kept);
+        }
+        let outgoing = written.into_iter().map(|(name, mut parts)| {
+            parts.sort_by_key(|kept| kept.candidates[0].part);
+            let mut shape = parts[0].shape.clone();
+            if let Some(rows) = shape.first_mut() {
+                *rows *= parts.len();
+            }
+            let (dtype, id) = (parts[0].dtype, parts[0].id);
+            let tensors: Vec<BridgeTensor> = parts.iter().map(|kept| kept.tensor.clone()).collect();
+            let id = id.filter(|_| parts.len() == 1).map(|id| id.val());
+            Outgoing::new(name, dtype, shape, move || values(&tensors, dtype)).with_param_id(id)
+        });
+        outgoing.collect()
+    }
+}
+
+/// The values of tensors, one after the other.
+fn values(tensors: &[BridgeTensor], dtype: DType) -> Result<Bytes, String> {
+    let one = |tensor: &BridgeTensor| -> Result<Bytes, String> {
+        let data = read(tensor.clone()).map_err(|error| error.reason().to_owned())?;
+        let data = if data.dtype() == dtype {
+            data
+        } else {
+            data.convert_dtype(dtype)
+        };
+        Ok(data.into_parts().0)
+    };
+    match tensors {
+        [tensor] => one(tensor),
+        tensors => {
+            let mut all = Vec::new();
+            for tensor in tensors {
+                all.extend_from_slice(&one(tensor)?);
+            }
+            Ok(Bytes::from_bytes_vec(all))
+        }
+    }
+}
