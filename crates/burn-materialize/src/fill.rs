@@ -130,6 +130,11 @@ impl Fill<'_> {
             device: Box::new(item.device.clone()),
             message: error.reason().to_owned(),
         })?;
+        if let (Source::File(file), Some(reader)) = (&item.source, &self.reader)
+            && (item.device != Device::flex() || file.dtype != item.dtype)
+        {
+            reader.release(file)?;
+        }
         if let Some(root) = root.filter(|root| self.plan.shared.contains(root)) {
             self.shared.insert(root, tensor.clone());
         }

@@ -349,6 +349,17 @@ impl Checkpoint {
         shard.read(record, part, reading)
     }
 
+    /// Let the memory of a tensor go, or of a `part` of it, that was read as a view and has been
+    /// copied elsewhere. Views of it stay valid; reading them reads the file again.
+    ///
+    /// # Errors
+    /// As [`tensor`](Checkpoint::tensor).
+    pub fn release(&self, name: &str, part: Option<Range<u64>>) -> Result<(), CheckpointError> {
+        let (shard, record) = self.find(name)?;
+        shard.release(record, part.unwrap_or(0..record.end - record.start));
+        Ok(())
+    }
+
     fn find(&self, name: &str) -> Result<(&Shard, &Record), CheckpointError> {
         let Some(&place) = self.0.names.get(name) else {
             return Err(CheckpointError::NoTensor {
@@ -389,19 +400,18 @@ pub fn hint<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> String 
     })
 }
 
-/// The name that shares the most with `name`: by words between dots from the end, then by letters.
+/// The name that is most like `name`, if any is.
 pub fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    let common = |other: &str| {
-        let words = |name: &str| -> Vec<String> { name.rsplit('.').map(str::to_owned).collect() };
-        let (ours, theirs) = (words(name), words(other));
-        let same = ours.iter().zip(&theirs).take_while(|(a, b)| a == b).count();
-        let start = name.bytes().zip(other.bytes()).take_while(|(a, b)| a == b);
-        let end = name.bytes().rev().zip(other.bytes().rev());
-        let letters = start.count() + end.take_while(|(a, b)| a == b).count();
-        (same * 8 + letters, usize::MAX - other.len())
+    // The measure favours equal beginnings; names of tensors agree at their ends as often.
+    let reversed = |name: &str| name.chars().rev().collect::<String>();
+    let from_end = reversed(name);
+    let likeness = |other: &str| {
+        let ends = strsim::jaro_winkler(&from_end, &reversed(other));
+        strsim::jaro_winkler(name, other) + ends
     };
-    let best = names.into_iter().map(|other| (common(other), other));
-    let best = best.filter(|((score, _), _)| *score > 0);
-    best.max_by(|(a, _), (b, _)| a.cmp(b))
+    let names = names.into_iter().map(|other| (likeness(other), other));
+    let alike = names.filter(|(likeness, _)| *likeness > 1.2);
+    alike
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
         .map(|(_, other)| other)
 }

@@ -221,6 +221,14 @@ impl Shard {
         Ok(Read { bytes, copied })
     }
 
+    /// Let the memory of a part go that has been copied elsewhere.
+    pub(crate) fn release(&self, record: &Record, part: Range<u64>) {
+        if self.format != Format::PyTorch {
+            let start = record.start;
+            self.storage.release(start + part.start..start + part.end);
+        }
+    }
+
     fn unpickle(
         &self,
         tensor: &pytorch_reader::Tensor,

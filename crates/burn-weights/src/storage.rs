@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 
 use crate::error::CheckpointError;
-use crate::map::map;
+use crate::map::Map;
 
 /// A file, or bytes that the program has anyway.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(crate) struct Storage {
     len: u64,
     /// None for bytes in memory.
     file: Option<File>,
-    map: OnceLock<Bytes>,
+    view: OnceLock<(Option<Map>, Bytes)>,
 }
 
 impl Storage {
@@ -38,7 +38,7 @@ impl Storage {
             path: path.to_owned(),
             len,
             file: Some(file),
-            map: OnceLock::new(),
+            view: OnceLock::new(),
         })
     }
 
@@ -51,7 +51,7 @@ impl Storage {
             path: name.to_owned(),
             len: bytes.len() as u64,
             file: None,
-            map: OnceLock::from(bytes),
+            view: OnceLock::from((None, bytes)),
         })
     }
 
@@ -65,12 +65,25 @@ impl Storage {
 
     /// Everything, without reading it.
     pub(crate) fn view(&self) -> Result<&Bytes, CheckpointError> {
-        if let (None, Some(file)) = (self.map.get(), &self.file) {
-            let map = map(file).map_err(|error| CheckpointError::io(&self.path, &error))?;
+        if let (None, Some(file)) = (self.view.get(), &self.file) {
+            let mapped = Map::new(file);
+            let (map, bytes) = mapped.map_err(|error| CheckpointError::io(&self.path, &error))?;
             // What another thread mapped meanwhile is as good.
-            let _ = self.map.set(map);
+            let _ = self.view.set((Some(map), bytes));
         }
-        Ok(self.map.get().expect("bytes in memory, or mapped above"))
+        Ok(self.in_memory())
+    }
+
+    fn in_memory(&self) -> &Bytes {
+        let (_, bytes) = self.view.get().expect("bytes in memory, or a mapped file");
+        bytes
+    }
+
+    /// Let the memory of a part go that has been copied elsewhere.
+    pub(crate) fn release(&self, part: std::ops::Range<u64>) {
+        if let Some((Some(map), _)) = self.view.get() {
+            map.release(part.start as usize..part.end as usize);
+        }
     }
 
     /// Fill `buffer` from `offset`; an end of the file in between is an error of its kind.
@@ -78,7 +91,7 @@ impl Storage {
         match &self.file {
             Some(file) => read_exact_at(file, buffer, offset),
             None => {
-                let bytes = self.map.get().expect("bytes in memory");
+                let bytes = self.in_memory();
                 let range = usize::try_from(offset)
                     .ok()
                     .and_then(|start| Some(start..start.checked_add(buffer.len())?))

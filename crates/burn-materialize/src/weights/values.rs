@@ -53,6 +53,12 @@ impl Reader<'_> {
         Ok((data, read.copied))
     }
 
+    /// Let the file's memory go of a tensor that is no view of it any more.
+    pub(crate) fn release(&self, tensor: &FileTensor) -> Result<(), MaterializeError> {
+        let part = Some(tensor.bytes.clone());
+        Ok(self.weights.checkpoint.release(&tensor.name, part)?)
+    }
+
     /// The tensor on `device` in `dtype`, and why it is a copy where it might be a view.
     pub(crate) fn tensor(
         &mut self,
