@@ -29,7 +29,7 @@ pub(crate) fn open(
     let metadata = reader.metadata().clone();
     let mut records = Vec::new();
     for tensor in reader.into_tensors().map_err(failed)? {
-        let (name, dtype, shape, _, bytes) = tensor.into_parts().map_err(failed)?;
+        let (name, dtype, shape, param_id, bytes) = tensor.into_parts().map_err(failed)?;
         // The view lies in the file: where it does is where the tensor does.
         let start = (bytes.as_ptr() as usize - base) as u64;
         let shape = shape.as_slice().to_vec();
@@ -44,6 +44,7 @@ pub(crate) fn open(
             dtype,
             shape,
             start,
+            param_id,
         });
     }
     Ok((metadata, records))

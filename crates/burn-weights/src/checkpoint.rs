@@ -69,6 +69,21 @@ pub struct TensorInfo {
     pub offset: Option<u64>,
 }
 
+/// What one file of a checkpoint has in it, whatever an index says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileInfo {
+    /// The file.
+    pub path: PathBuf,
+    /// Its format.
+    pub format: Format,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Names and texts that its writer added.
+    pub metadata: BTreeMap<String, String>,
+    /// The names of its tensors, sorted.
+    pub names: Vec<String>,
+}
+
 impl Checkpoint {
     /// Open a file, an index of shards, or a folder that holds one checkpoint. The content tells
     /// the format, not the name. Symbolic links are followed, as hubs' caches consist of them; an
@@ -250,6 +265,27 @@ impl Checkpoint {
             .collect()
     }
 
+    /// What each file has in it, in the order of [`files`](Checkpoint::files); an error for one whose
+    /// header is not sound. Opens every shard.
+    pub fn file_infos(&self) -> impl Iterator<Item = Result<FileInfo, CheckpointError>> {
+        (0..self.0.shards.len()).map(|place| {
+            let shard = self.shard(place)?;
+            Ok(FileInfo {
+                path: shard.path().to_owned(),
+                format: shard.format,
+                bytes: shard.len(),
+                metadata: shard.metadata.clone(),
+                names: shard.tensors.keys().cloned().collect(),
+            })
+        })
+    }
+
+    /// The file that holds `name`, or should by the index. Opens no shard.
+    pub fn file_of(&self, name: &str) -> Option<&Path> {
+        let place = self.0.names.get(name)?;
+        Some(&self.0.shards[*place].path)
+    }
+
     /// The files that were opened so far.
     pub fn opened(&self) -> Vec<&Path> {
         let shards = self.0.shards.iter();
@@ -314,6 +350,14 @@ impl Checkpoint {
             file: shard.path().to_owned(),
             offset: (shard.format != Format::PyTorch).then_some(record.start),
         })
+    }
+
+    /// The id of a tensor's parameter, which burnpack keeps and no other format has.
+    ///
+    /// # Errors
+    /// As [`tensor`](Checkpoint::tensor).
+    pub fn param_id(&self, name: &str) -> Result<Option<u64>, CheckpointError> {
+        Ok(self.find(name)?.1.param_id)
     }
 
     /// What the files say of all tensors, by name. Opens every shard.

@@ -19,7 +19,7 @@ mod shard;
 mod storage;
 mod write;
 
-pub use checkpoint::{Checkpoint, TensorInfo, hint, nearest};
+pub use checkpoint::{Checkpoint, FileInfo, TensorInfo, hint, nearest};
 pub use dtype::FileDType;
 pub use error::CheckpointError;
 pub use shard::{Copied, Format, Read, Reading};

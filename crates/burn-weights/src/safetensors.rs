@@ -36,6 +36,8 @@ pub(crate) struct Record {
     pub(crate) shape: Vec<usize>,
     pub(crate) start: u64,
     pub(crate) end: u64,
+    /// The id of its parameter, which burnpack keeps.
+    pub(crate) param_id: Option<u64>,
 }
 
 /// The length of the header that `begins` a file of `file` bytes announces.
@@ -189,6 +191,7 @@ impl<'de> Visitor<'de> for HeaderSeed<'_> {
                     shape: entry.shape.0,
                     start,
                     end,
+                    param_id: None,
                 });
             }
         }

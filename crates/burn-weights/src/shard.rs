@@ -118,6 +118,7 @@ impl Shard {
                 shape: tensor.shape().to_vec(),
                 start: 0,
                 end: tensor.byte_len() as u64,
+                param_id: None,
             });
             (Format::PyTorch, BTreeMap::new(), records.collect())
         } else if begins.get(8) == Some(&b'{') {
