@@ -23,6 +23,9 @@ mod pages {
 
     #[doc = include_str!("states.md")]
     pub struct States;
+
+    #[doc = include_str!("weights.md")]
+    pub struct Weights;
 }
 
 #[cfg(test)]
