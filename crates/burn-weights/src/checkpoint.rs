@@ -8,8 +8,10 @@ use std::sync::{Arc, OnceLock};
 
 use crate::dtype::FileDType;
 use crate::error::CheckpointError;
+use crate::folder::{self, Found};
 use crate::index::{self, Index, MAX_INDEX};
-use crate::safetensors::Record;
+use crate::nearest::hint;
+use crate::safetensors::{self, Record};
 use crate::shard::{Format, Read, Reading, Shard};
 use crate::storage::Storage;
 
@@ -96,10 +98,15 @@ impl Checkpoint {
         let path = path.as_ref();
         let metadata = fs::metadata(path).map_err(|error| CheckpointError::io(path, &error))?;
         if metadata.is_dir() {
-            return Self::open_folder(path);
+            return match folder::find(path)? {
+                Found::File(file) => Self::open(file),
+                Found::Parts(files) => Self::open_parts(path, &files),
+            };
         }
         let storage = Storage::open(path)?;
-        if storage.beginning(1)? == b"{" {
+        let begins = storage.beginning(16)?;
+        // A header of 123 bytes announces itself with a brace as well.
+        if begins[0] == b'{' && !safetensors::is(&begins) {
             return Self::open_index(&storage);
         }
         Self::single(Shard::new(storage)?)
@@ -189,48 +196,9 @@ impl Checkpoint {
         })))
     }
 
-    /// The index in it; else the parts of one name in it; else the one file of tensors in it.
-    fn open_folder(folder: &Path) -> Result<Self, CheckpointError> {
-        let failed = |error: std::io::Error| CheckpointError::io(folder, &error);
-        let mut names = Vec::new();
-        for entry in fs::read_dir(folder).map_err(failed)? {
-            names.extend(entry.map_err(failed)?.file_name().into_string());
-        }
-        names.sort();
-        let ending = |endings: &[&str]| -> Vec<String> {
-            let ends = |name: &&String| endings.iter().any(|ending| name.ends_with(ending));
-            names.iter().filter(ends).cloned().collect()
-        };
-        let several = |files: Vec<String>| CheckpointError::SeveralInFolder {
-            path: folder.to_owned(),
-            files,
-        };
-        // The same weights are often there in both; safetensors is the one to prefer.
-        for (index, files) in [
-            (".safetensors.index.json", &[".safetensors"][..]),
-            (".bpk.index.json", &[".bpk"]),
-            (".index.json", &[".pt", ".pth", ".bin"]),
-        ] {
-            match ending(&[index]).as_slice() {
-                [index] => return Self::open(folder.join(index)),
-                [] => {}
-                indices => return Err(several(indices.to_vec())),
-            }
-            match ending(files).as_slice() {
-                [file] => return Self::open(folder.join(file)),
-                [] => {}
-                files if is_one_series(files) => return Self::open_series(folder, files),
-                files => return Err(several(files.to_vec())),
-            }
-        }
-        Err(CheckpointError::NothingInFolder {
-            path: folder.to_owned(),
-        })
-    }
-
     /// All parts of a checkpoint without an index.
-    fn open_series(folder: &Path, files: &[String]) -> Result<Self, CheckpointError> {
-        let shards = files.iter().map(|file| Shard::open(&folder.join(file)));
+    fn open_parts(folder: &Path, files: &[PathBuf]) -> Result<Self, CheckpointError> {
+        let shards = files.iter().map(|file| Shard::open(file));
         let shards: Vec<Shard> = shards.collect::<Result<_, _>>()?;
         let mut seen = BTreeMap::new();
         for shard in &shards {
@@ -426,36 +394,4 @@ impl Checkpoint {
         let shard = lazy.shard.get_or_init(|| Shard::open(&lazy.path));
         shard.as_ref().map_err(Clone::clone)
     }
-}
-
-/// Whether names differ in nothing but numbers, as `model-00001-of-00002` do.
-fn is_one_series(files: &[String]) -> bool {
-    let shape = |name: &String| name.replace(|letter: char| letter.is_ascii_digit(), "0");
-    files
-        .iter()
-        .all(|file| file.contains("-of-") && shape(file) == shape(&files[0]))
-}
-
-/// The nearest name, in words for the end of a message.
-pub fn hint<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> String {
-    let nearest = nearest(name, names);
-    nearest.map_or_else(String::new, |nearest| {
-        format!("; the nearest name is `{nearest}`")
-    })
-}
-
-/// The name that is most like `name`, if any is.
-pub fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    // The measure favours equal beginnings; names of tensors agree at their ends as often.
-    let reversed = |name: &str| name.chars().rev().collect::<String>();
-    let from_end = reversed(name);
-    let likeness = |other: &str| {
-        let ends = strsim::jaro_winkler(&from_end, &reversed(other));
-        strsim::jaro_winkler(name, other) + ends
-    };
-    let names = names.into_iter().map(|other| (likeness(other), other));
-    let alike = names.filter(|(likeness, _)| *likeness > 1.2);
-    alike
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))
-        .map(|(_, other)| other)
 }

@@ -29,7 +29,8 @@ const NAMES: [(&str, DType); 13] = [
 ];
 
 /// Bits of the dtypes that safetensors has and Burn lacks.
-const FOREIGN_BITS: [(&str, u64); 8] = [
+const FOREIGN_BITS: [(&str, u64); 9] = [
+    ("F4", 4),
     ("F8_E5M2", 8),
     ("F8_E4M3", 8),
     ("F8_E8M0", 8),
@@ -81,11 +82,10 @@ impl FileDType {
                 None => return Ok(None),
             },
         };
-        let bits = shape
-            .iter()
-            .try_fold(bits, |bits, dim| bits.checked_mul(*dim as u64))
-            .ok_or(TooLarge)?;
-        Ok(Some(bits.div_ceil(8)))
+        let mut dims = shape.iter();
+        let values = dims.try_fold(1_u64, |values, dim| values.checked_mul(*dim as u64));
+        let bits = values.and_then(|values| values.checked_mul(bits));
+        Ok(Some(bits.ok_or(TooLarge)?.div_ceil(8)))
     }
 }
 

@@ -61,6 +61,17 @@ pub enum CheckpointError {
         /// Their names.
         files: Vec<String>,
     },
+    /// A folder with some parts of a checkpoint, without an index.
+    #[error(
+        "{}: the folder holds parts of a checkpoint and lacks {part:?}: fetch or save it again",
+        path.display()
+    )]
+    PartMissing {
+        /// The folder.
+        path: PathBuf,
+        /// The first file that is not there.
+        part: String,
+    },
     /// The file ends before what it announces.
     #[error(
         "{}: the file has {found} bytes and announces {expected}: it was cut off; fetch or save it \
@@ -77,7 +88,7 @@ pub enum CheckpointError {
     /// A header too large to be one.
     #[error(
         "{}: the header would take {bytes} bytes, and {limit} are the limit: this is no sound \
-         safetensors file", path.display()
+         checkpoint", path.display()
     )]
     HeaderTooLarge {
         /// The file.
@@ -182,7 +193,7 @@ pub enum CheckpointError {
     /// Something that would unpack to more than the file is.
     #[error(
         "{}: `{entry}` would unpack to {bytes} bytes, and the whole file has {file}: refused; \
-         save it again, uncompressed and contiguous", path.display()
+         save its tensors again, by themselves, uncompressed and contiguous", path.display()
     )]
     Inflates {
         /// The file.

@@ -1,13 +1,12 @@
 //! The index of a sharded checkpoint: which file each tensor is in.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Component, Path};
 
 use serde::Deserialize;
-use serde::de::{self, MapAccess, Visitor};
 
 use crate::error::CheckpointError;
+use crate::pairs::{Pairs, Text};
 
 /// An index is JSON of a line a tensor; a larger one is none.
 pub(crate) const MAX_INDEX: u64 = 100_000_000;
@@ -24,15 +23,18 @@ pub(crate) struct Index {
 pub(crate) fn parse(path: &Path, json: &[u8]) -> Result<Index, CheckpointError> {
     #[derive(Deserialize)]
     struct Json {
-        #[serde(default)]
-        metadata: BTreeMap<String, serde_json::Value>,
-        weight_map: Unique,
+        metadata: Option<Pairs<Text>>,
+        weight_map: Pairs<String>,
     }
     let json: Json = serde_json::from_slice(json).map_err(|error| CheckpointError::Index {
         path: path.to_owned(),
         message: error.to_string(),
     })?;
-    let files = json.weight_map.0;
+    let twice = |tensor| CheckpointError::DuplicateName {
+        path: path.to_owned(),
+        tensor,
+    };
+    let files = json.weight_map.unique().map_err(twice)?;
     for (tensor, shard) in &files {
         let mut parts = Path::new(shard).components();
         let plain = matches!(
@@ -48,41 +50,12 @@ pub(crate) fn parse(path: &Path, json: &[u8]) -> Result<Index, CheckpointError> 
             });
         }
     }
-    let text = |(key, value): (String, serde_json::Value)| match value {
-        serde_json::Value::String(value) => Some((key, value)),
-        _ => None,
-    };
+    let metadata = json.metadata.unwrap_or_default().unique();
+    let texts = metadata.map_err(twice)?.into_iter();
     Ok(Index {
-        metadata: json.metadata.into_iter().filter_map(text).collect(),
+        metadata: texts
+            .filter_map(|(key, Text(text))| Some((key, text?)))
+            .collect(),
         files,
     })
-}
-
-/// A map in which no name is twice.
-struct Unique(BTreeMap<String, String>);
-
-impl<'de> Deserialize<'de> for Unique {
-    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct UniqueVisitor;
-        impl<'de> Visitor<'de> for UniqueVisitor {
-            type Value = Unique;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object of file names")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Unique, A::Error> {
-                let mut files = BTreeMap::new();
-                while let Some((name, file)) = map.next_entry::<String, String>()? {
-                    if let Some(first) = files.insert(name.clone(), file.clone()) {
-                        return Err(de::Error::custom(format!(
-                            "`{name}` is there twice, in {first:?} and in {file:?}"
-                        )));
-                    }
-                }
-                Ok(Unique(files))
-            }
-        }
-        deserializer.deserialize_map(UniqueVisitor)
-    }
 }

@@ -10,16 +10,17 @@ use std::fmt;
 use std::path::Path;
 
 use serde::Deserialize;
-use serde::de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, DeserializeSeed, MapAccess, Visitor};
 
 use crate::dtype::{FileDType, TooLarge};
 use crate::error::CheckpointError;
+use crate::pairs::{Dims, Pairs};
 
 /// What the format's own crate accepts.
 pub(crate) const MAX_HEADER: u64 = 100_000_000;
 
-/// Tensors of more dimensions are no tensors; Burn has eight.
-const MAX_RANK: usize = 64;
+/// The name that is no tensor's.
+pub(crate) const METADATA: &str = "__metadata__";
 
 /// A sound header.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -38,6 +39,15 @@ pub(crate) struct Record {
     pub(crate) end: u64,
     /// The id of its parameter, which burnpack keeps.
     pub(crate) param_id: Option<u64>,
+}
+
+/// How a file begins that has a header of an acceptable length. Asked before anything else is: such
+/// a length may begin as an index does, or a pickle.
+pub(crate) fn is(begins: &[u8]) -> bool {
+    let length = begins
+        .first_chunk()
+        .map(|length| u64::from_le_bytes(*length));
+    length.is_some_and(|length| length <= MAX_HEADER) && begins.get(8) == Some(&b'{')
 }
 
 /// The length of the header that `begins` a file of `file` bytes announces.
@@ -180,8 +190,15 @@ impl<'de> Visitor<'de> for HeaderSeed<'_> {
                 return Err(de::Error::custom("a name is there twice"));
             }
             names.insert(name.clone());
-            if name == "__metadata__" {
-                header.metadata = map.next_value()?;
+            if name == METADATA {
+                let texts: Option<Pairs<String>> = map.next_value()?;
+                match texts.unwrap_or_default().unique() {
+                    Ok(texts) => header.metadata = texts,
+                    Err(name) => {
+                        *self.0 = Some(name);
+                        return Err(de::Error::custom("a name is there twice"));
+                    }
+                }
             } else {
                 let entry: Entry = map.next_value()?;
                 let [start, end] = entry.data_offsets;
@@ -200,39 +217,9 @@ impl<'de> Visitor<'de> for HeaderSeed<'_> {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object with dtype, shape and data_offsets")]
 struct Entry {
     dtype: String,
     shape: Dims,
     data_offsets: [u64; 2],
-}
-
-/// A shape, no longer than a shape can be: a header of nothing but dimensions must not take eight
-/// times its size.
-struct Dims(Vec<usize>);
-
-impl<'de> Deserialize<'de> for Dims {
-    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct DimsVisitor;
-        impl<'de> Visitor<'de> for DimsVisitor {
-            type Value = Dims;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of dimensions")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Dims, A::Error> {
-                let mut dims = Vec::new();
-                while let Some(dim) = seq.next_element()? {
-                    if dims.len() == MAX_RANK {
-                        return Err(de::Error::custom(format!(
-                            "a shape of more than {MAX_RANK} dimensions"
-                        )));
-                    }
-                    dims.push(dim);
-                }
-                Ok(Dims(dims))
-            }
-        }
-        deserializer.deserialize_seq(DimsVisitor)
-    }
 }

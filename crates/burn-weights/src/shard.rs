@@ -107,10 +107,14 @@ impl Shard {
         let begins = storage.beginning(BEGINNING)?;
         let path = storage.path();
         let mut pickled = HashMap::new();
-        let (format, metadata, records) = if burnpack::is(&begins) {
+        let is_safetensors = safetensors::is(&begins);
+        let (format, metadata, records) = if !is_safetensors && burnpack::is(&begins) {
             let (metadata, records) = burnpack::open(&storage)?;
             (Format::Burnpack, metadata, records)
-        } else if pytorch::is(&begins) {
+        } else if !is_safetensors && pytorch::is(&begins) {
+            if !storage.is_file() {
+                return Err(pytorch::refused(path, "it can be read from a file only"));
+            }
             pickled = pytorch::open(path, storage.len())?;
             let records = pickled.iter().map(|(name, tensor)| Record {
                 name: name.clone(),
@@ -121,7 +125,7 @@ impl Shard {
                 param_id: None,
             });
             (Format::PyTorch, BTreeMap::new(), records.collect())
-        } else if begins.get(8) == Some(&b'{') {
+        } else if is_safetensors || begins.get(8) == Some(&b'{') {
             let length = safetensors::header_length(path, &begins, storage.len())?;
             let mut json = vec![0; length as usize];
             let read = storage.read_at(&mut json, 8);
@@ -176,12 +180,21 @@ impl Shard {
         let start = record.start + part.start;
         let len = (part.end - part.start) as usize;
         let is_bool = matches!(dtype, DType::Bool(_));
+        let changed = || CheckpointError::Changed {
+            path: self.path().to_owned(),
+            tensor: record.name.clone(),
+            offset: start,
+        };
         let copied = match (reading, is_bool) {
             (Reading::Copy, _) => Copied::Asked,
             (_, true) => Copied::Checked,
             _ => {
+                let whole = self.storage.view()?;
+                if (whole.len() as u64) < start + len as u64 {
+                    return Err(changed());
+                }
                 let start = start as usize;
-                let view = self.storage.view()?.slice(start..start + len);
+                let view = whole.slice(start..start + len);
                 if (view.as_ptr() as usize).is_multiple_of(dtype.size()) {
                     let bytes = Bytes::from_shared(view, AllocationProperty::File);
                     return Ok(Read {
@@ -198,11 +211,7 @@ impl Shard {
         self.storage
             .read_at(bytes, start)
             .map_err(|error| match error.kind() {
-                std::io::ErrorKind::UnexpectedEof => CheckpointError::Changed {
-                    path: self.path().to_owned(),
-                    tensor: record.name.clone(),
-                    offset: start,
-                },
+                std::io::ErrorKind::UnexpectedEof => changed(),
                 _ => CheckpointError::io(self.path(), &error),
             })?;
         if let (true, Some(at)) = (is_bool, bytes.iter().position(|byte| *byte > 1)) {
@@ -225,8 +234,8 @@ impl Shard {
     /// Let the memory of a part go that has been copied elsewhere.
     pub(crate) fn release(&self, record: &Record, part: Range<u64>) {
         if self.format != Format::PyTorch {
-            let start = record.start;
-            self.storage.release(start + part.start..start + part.end);
+            let place = |within: u64| record.start.saturating_add(within).min(record.end);
+            self.storage.release(place(part.start)..place(part.end));
         }
     }
 
@@ -245,10 +254,9 @@ impl Shard {
                 file: self.len(),
             });
         }
-        let bytes = tensor.read().map_err(|error| CheckpointError::PyTorch {
-            path: self.path().to_owned(),
-            message: error.to_string(),
-        })?;
+        let bytes = tensor
+            .read()
+            .map_err(|error| pytorch::refused(self.path(), &error.to_string()))?;
         let whole = part == (0..takes);
         let bytes = Bytes::from_bytes_vec(bytes);
         let bytes = match whole {

@@ -63,7 +63,12 @@ impl Storage {
         self.len
     }
 
-    /// Everything, without reading it.
+    /// Whether it has a place on disk, not only a name.
+    pub(crate) fn is_file(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Everything, without reading it: less than it was when the file became shorter.
     pub(crate) fn view(&self) -> Result<&Bytes, CheckpointError> {
         if let (None, Some(file)) = (self.view.get(), &self.file) {
             let mapped = Map::new(file);

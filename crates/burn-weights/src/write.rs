@@ -5,21 +5,24 @@
 //! file has yet; the index, which is renamed over the old one at last, decides which are meant; then
 //! what only the old one named is removed.
 
+mod job;
 mod safetensors;
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use burn_pack::{AtomicFile, Writer};
 use burn_std::{Bytes, DType};
 
 use crate::dtype::FileDType;
 use crate::error::CheckpointError;
-use crate::index;
+use crate::index::{self, MAX_INDEX};
+use crate::safetensors::METADATA;
+use crate::storage::Storage;
+
+use job::{Job, Progress};
 
 type Produce = Arc<dyn Fn() -> Result<Bytes, String> + Send + Sync>;
 
@@ -156,7 +159,7 @@ pub fn write(
         Some(extension) if extension == burn_pack::EXTENSION => WriteFormat::Burnpack,
         _ => WriteFormat::Safetensors,
     });
-    check(path, &tensors)?;
+    let bytes = check(path, &tensors)?;
     let index = index_path(path);
     if path.is_dir() {
         let path = path.to_owned();
@@ -168,13 +171,12 @@ pub fn write(
             return Err(CheckpointError::Exists { path });
         }
     }
-    let bytes = tensors.iter().map(Outgoing::bytes).sum();
     let mut progress = Progress {
         done: 0,
         total: bytes,
         report: options.on_progress.clone(),
     };
-    let obsolete = shards_of(&index);
+    let obsolete = shards_of(path, &index);
     let parts = split(tensors, options.max_shard_bytes);
     let job = Job {
         format,
@@ -190,9 +192,10 @@ pub fn write(
             (index.clone(), files)
         }
     };
-    // The new one is in its place; what only the old one was made of goes.
+    // The new one is in its place; what only the old one was made of goes: first of all its index,
+    // since an index must not name files that are not there.
     let keep: HashSet<&PathBuf> = files.iter().chain([&main]).collect();
-    let stale = obsolete.into_iter().chain([path.to_owned(), index]);
+    let stale = [index, path.to_owned()].into_iter().chain(obsolete);
     for file in stale.filter(|file| !keep.contains(file)) {
         // The new checkpoint is complete without this.
         let _ = fs::remove_file(file);
@@ -204,15 +207,26 @@ pub fn write(
     })
 }
 
-/// What no format could hold.
-fn check(path: &Path, tensors: &[Outgoing]) -> Result<(), CheckpointError> {
+/// Refuse what no format could hold, and count the bytes.
+fn check(path: &Path, tensors: &[Outgoing]) -> Result<u64, CheckpointError> {
     let mut names = HashSet::new();
+    let mut bytes: u64 = 0;
     for tensor in tensors {
+        let refused = |message: &str| CheckpointError::Produce {
+            path: path.to_owned(),
+            tensor: tensor.name.clone(),
+            message: message.to_owned(),
+        };
         if !names.insert(&tensor.name) {
             return Err(CheckpointError::DuplicateName {
                 path: path.to_owned(),
                 tensor: tensor.name.clone(),
             });
+        }
+        if tensor.name == METADATA {
+            return Err(refused(
+                "safetensors has this name for texts beside the tensors",
+            ));
         }
         let dtype = FileDType::Burn(tensor.dtype).name();
         if FileDType::of_name(&dtype).burn().is_none() {
@@ -223,8 +237,12 @@ fn check(path: &Path, tensors: &[Outgoing]) -> Result<(), CheckpointError> {
                 dtype,
             });
         }
+        let takes = FileDType::Burn(tensor.dtype).bytes(&tensor.shape);
+        let takes = takes.ok().flatten();
+        let sum = takes.and_then(|takes| bytes.checked_add(takes));
+        bytes = sum.ok_or_else(|| refused("its shape takes more bytes than can be counted"))?;
     }
-    Ok(())
+    Ok(bytes)
 }
 
 /// Tensors in order, no file larger than the limit where it holds more than one.
@@ -251,160 +269,23 @@ fn index_path(path: &Path) -> PathBuf {
     index.into()
 }
 
-/// The files that an index names, if it is one of ours to replace.
-fn shards_of(index: &Path) -> Vec<PathBuf> {
-    let Ok(json) = fs::read(index) else {
-        return Vec::new();
+/// The files that the index of `path` names and that are named as its shards are: an index that
+/// somebody else wrote may name any file here, and none but shards is to be removed.
+fn shards_of(path: &Path, index: &Path) -> Vec<PathBuf> {
+    let json = Storage::open(index)
+        .ok()
+        .filter(|storage| storage.len() <= MAX_INDEX)
+        .and_then(|storage| storage.beginning(storage.len() as usize).ok());
+    let files = json.and_then(|json| index::parse(index, &json).ok());
+    let files: HashSet<String> = files.unwrap_or_default().files.into_values().collect();
+    let stem = job::shard_stem(path);
+    let is_shard = |file: &String| {
+        let rest = file.strip_prefix(&stem);
+        rest.is_some_and(|rest| rest.starts_with(['-', '.']) && rest.contains("-of-"))
     };
-    let files = index::parse(index, &json)
-        .map(|index| index.files)
-        .unwrap_or_default();
-    let files: HashSet<String> = files.into_values().collect();
     files
         .into_iter()
+        .filter(is_shard)
         .map(|file| index.with_file_name(file))
         .collect()
-}
-
-struct Progress {
-    done: u64,
-    total: u64,
-    report: Option<OnProgress>,
-}
-
-impl Progress {
-    fn add(&mut self, bytes: u64) {
-        self.done += bytes;
-        if let Some(report) = &self.report {
-            report(self.done, self.total);
-        }
-    }
-}
-
-struct Job<'o> {
-    format: WriteFormat,
-    metadata: &'o BTreeMap<String, String>,
-}
-
-impl Job<'_> {
-    fn file(
-        &self,
-        path: &Path,
-        tensors: Vec<Outgoing>,
-        overwrite: bool,
-        progress: &mut Progress,
-    ) -> Result<(), CheckpointError> {
-        match self.format {
-            WriteFormat::Safetensors => commit(path, overwrite, |file| {
-                safetensors::write(path, file, tensors, self.metadata, progress)
-            }),
-            WriteFormat::Burnpack => {
-                let bytes = tensors.iter().map(Outgoing::bytes).sum();
-                let deferred = tensors.into_iter().map(|tensor| {
-                    let (len, id) = (tensor.bytes() as usize, tensor.param_id);
-                    let (name, dtype, shape) =
-                        (tensor.name.clone(), tensor.dtype, tensor.shape.clone());
-                    let produce =
-                        move || tensor.produce().map_err(burn_pack::Error::ValidationError);
-                    burn_pack::Tensor::deferred(name, dtype, shape, id, len, produce)
-                });
-                let writer = Writer::new(deferred.collect());
-                let metadata = self.metadata.iter();
-                let writer = metadata.fold(writer, |writer, (key, text)| {
-                    writer.with_metadata(key, text)
-                });
-                let writer = writer.auto_extension(false).overwrite(overwrite);
-                writer
-                    .write_to_file(path)
-                    .map_err(|error| CheckpointError::pack(path, error))?;
-                progress.add(bytes);
-                Ok(())
-            }
-        }
-    }
-
-    /// Shards under names that no file has, then the index.
-    fn shards(
-        &self,
-        path: &Path,
-        parts: Vec<Vec<Outgoing>>,
-        bytes: u64,
-        overwrite: bool,
-        progress: &mut Progress,
-    ) -> Result<Vec<PathBuf>, CheckpointError> {
-        let count = parts.len();
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let extension = match path.extension() {
-            Some(extension) => extension.to_string_lossy().into_owned(),
-            None => self.format.extension().to_owned(),
-        };
-        let name = |generation: u32, part: usize| {
-            let generation = match generation {
-                0 => String::new(),
-                generation => format!(".{generation}"),
-            };
-            format!(
-                "{stem}{generation}-{:05}-of-{count:05}.{extension}",
-                part + 1
-            )
-        };
-        let is_free = |generation: &u32| {
-            let mut parts = 0..count;
-            parts.all(|part| {
-                fs::symlink_metadata(path.with_file_name(name(*generation, part))).is_err()
-            })
-        };
-        let generation = (0..).find(is_free).expect("some number is free");
-        let mut weight_map = BTreeMap::new();
-        let mut unfinished = Unfinished(Vec::new());
-        for (part, tensors) in parts.into_iter().enumerate() {
-            let name = name(generation, part);
-            for tensor in &tensors {
-                weight_map.insert(tensor.name.clone(), name.clone());
-            }
-            let file = path.with_file_name(name);
-            self.file(&file, tensors, false, progress)?;
-            unfinished.0.push(file);
-        }
-        let mut metadata: BTreeMap<&str, serde_json::Value> = self
-            .metadata
-            .iter()
-            .map(|(key, text)| (key.as_str(), text.as_str().into()))
-            .collect();
-        metadata.insert("total_size", bytes.into());
-        let json = serde_json::json!({ "metadata": metadata, "weight_map": weight_map });
-        let index = index_path(path);
-        commit(&index, overwrite, |mut file| {
-            let json = serde_json::to_vec_pretty(&json).expect("texts and numbers");
-            file.write_all(&json)
-                .map_err(|error| CheckpointError::io(&index, &error))
-        })?;
-        Ok(std::mem::take(&mut unfinished.0))
-    }
-}
-
-/// Shards that no index names yet.
-struct Unfinished(Vec<PathBuf>);
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        for file in &self.0 {
-            let _ = fs::remove_file(file);
-        }
-    }
-}
-
-/// Write beside `path`, synchronise, rename.
-fn commit(
-    path: &Path,
-    overwrite: bool,
-    fill: impl FnOnce(fs::File) -> Result<(), CheckpointError>,
-) -> Result<(), CheckpointError> {
-    let failed = |error| CheckpointError::pack(path, error);
-    let (scratch, file) = AtomicFile::create(path).map_err(failed)?;
-    fill(file)?;
-    match overwrite {
-        true => scratch.commit().map_err(failed),
-        false => scratch.commit_new().map_err(failed),
-    }
 }

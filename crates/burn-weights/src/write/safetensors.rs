@@ -7,9 +7,11 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{Outgoing, Progress};
+use super::Outgoing;
+use super::job::Progress;
 use crate::dtype::FileDType;
 use crate::error::CheckpointError;
+use crate::safetensors::MAX_HEADER;
 
 /// Where data begins is a multiple of this, so that a map of the file has each tensor aligned.
 const ALIGNMENT: usize = 64;
@@ -24,8 +26,16 @@ pub(super) fn write(
     // Wide values first, so that every tensor is aligned for its own.
     tensors.sort_by_key(|tensor| std::cmp::Reverse(tensor.dtype.size()));
     let failed = |error: io::Error| CheckpointError::io(path, &error);
-    file.write_all(&header(&tensors, metadata))
-        .map_err(failed)?;
+    let header = header(&tensors, metadata);
+    let bytes = header.len() as u64 - 8;
+    if bytes > MAX_HEADER {
+        return Err(CheckpointError::HeaderTooLarge {
+            path: path.to_owned(),
+            bytes,
+            limit: MAX_HEADER,
+        });
+    }
+    file.write_all(&header).map_err(failed)?;
     for tensor in tensors {
         let bytes = tensor
             .produce()
