@@ -50,7 +50,7 @@ format does not tell is null, as are the statistics of a dtype that Burn lacks."
 ///
 /// Reads headers only, so that the size of a checkpoint does not matter; --stats alone reads values.
 #[derive(Debug, Args)]
-#[command(after_help = INSPECT)]
+#[command(after_help = INSPECT, verbatim_doc_comment)]
 pub struct Inspect {
     /// A file, an index of shards, or a folder of one checkpoint
     pub file: PathBuf,
@@ -60,8 +60,7 @@ pub struct Inspect {
     /// List only names that match; once or more. `*` stands for any letters, dots among them
     #[arg(long, value_name = "GLOB")]
     pub filter: Vec<Pattern>,
-    /// Read all values: smallest, largest, mean and standard deviation of the finite ones in f64, and
-    /// the number of the others
+    /// Read all values: least, greatest, mean, standard deviation of the finite, count of the others
     #[arg(long)]
     pub stats: bool,
     /// Print JSON
@@ -92,14 +91,14 @@ tensor of each of its names.";
 /// different dtypes are compared as numbers. With a tolerance, and between dtypes, any NaN is the
 /// same as any other.
 #[derive(Debug, Args)]
-#[command(after_help = DIFF)]
+#[command(after_help = DIFF, verbatim_doc_comment)]
 pub struct Diff {
     /// One checkpoint
     pub a: PathBuf,
     /// The other one
     pub b: PathBuf,
     /// Accept values that are at most so far apart
-    #[arg(long, value_name = "X", value_parser = tolerance)]
+    #[arg(long, value_name = "X", value_parser = tolerance, allow_negative_numbers = true)]
     pub tolerance: Option<f64>,
     /// Compare headers only: no values are read
     #[arg(long, conflicts_with = "tolerance")]
@@ -136,7 +135,7 @@ there has changed.";
 /// One tensor is in memory at a time. What is written comes to its place in one step. Metadata and ties
 /// go along, ids of parameters between burnpack files.
 #[derive(Debug, Args)]
-#[command(after_help = CONVERT)]
+#[command(after_help = CONVERT, verbatim_doc_comment)]
 pub struct Convert {
     /// The checkpoint to read
     #[arg(value_name = "IN")]
@@ -165,7 +164,7 @@ pub struct Convert {
     /// Transpose the 2-D tensors whose names match; once or more
     #[arg(long, value_name = "GLOB")]
     pub transpose: Vec<Pattern>,
-    /// Replace what matches in names, $1 being its first group; once or more, in order, after --layout
+    /// Replace what matches in names ($1: its first group); once or more, in order, after --layout
     #[arg(long, value_name = "REGEX=REPLACEMENT", value_parser = Rename::parse)]
     pub rename: Vec<Rename>,
     /// Take only tensors whose names match; once or more. All patterns are of names as IN has them
@@ -214,7 +213,7 @@ file (said on standard error), 2 for wrong arguments.";
 ///
 /// Structure of every file, index and shards against each other, ties, and values that are not finite.
 #[derive(Debug, Args)]
-#[command(after_help = CHECK)]
+#[command(after_help = CHECK, verbatim_doc_comment)]
 pub struct Check {
     /// A file, an index of shards, or a folder of one checkpoint
     pub file: PathBuf,

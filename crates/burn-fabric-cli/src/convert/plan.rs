@@ -110,8 +110,8 @@ pub fn plan<'s>(source: &'s Source, arguments: &Convert) -> Result<Plan<'s>, Fai
         )));
     }
     for (list, what) in [
-        (Told::Dropped, "dropped, as Burn has nothing like it"),
-        (Told::Doubtful, "kept as it is, as nothing tells its layer"),
+        (Told::Dropped, "dropped, as Burn has no such thing"),
+        (Told::Doubtful, "unchanged, as nothing tells the layer"),
     ] {
         if let Some(names) = decided.get(&list) {
             let number = human::several(names.len() as u64, "tensor");
