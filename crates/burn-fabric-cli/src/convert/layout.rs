@@ -8,11 +8,11 @@ use crate::arguments::{Convert, Layout};
 use crate::source::is_chosen;
 
 /// What becomes of one tensor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Decision {
     /// It is the same in both.
     Keep,
-    /// The other one has nothing like it.
+    /// The other one has no such thing.
     Drop,
     /// The last word of its name is another.
     Rename(&'static str),

@@ -33,10 +33,10 @@ const SHOWN: usize = 4;
 
 pub fn plan<'s>(source: &'s Source, arguments: &Convert) -> Result<Plan<'s>, Failure> {
     let all = source.by_name();
-    let chosen = all
-        .iter()
-        .filter(|(name, _)| is_chosen(name, &arguments.filter));
-    let chosen: Vec<(&str, &'s TensorInfo)> = chosen.map(|(name, info)| (*name, *info)).collect();
+    let chosen = all.iter().map(|(name, info)| (*name, *info));
+    let chosen: Chosen<'s> = chosen
+        .filter(|(name, _)| is_chosen(name, &arguments.filter))
+        .collect();
     if chosen.is_empty() && !all.is_empty() {
         return Err(Failure::Arguments("no tensor matches --filter".to_owned()));
     }
@@ -46,62 +46,15 @@ pub fn plan<'s>(source: &'s Source, arguments: &Convert) -> Result<Plan<'s>, Fai
         all: &all,
         arguments,
     });
-    let mut decided: BTreeMap<Told, Vec<&str>> = BTreeMap::new();
-    let mut plan = Plan::default();
-    let mut renames = vec![false; arguments.rename.len()];
-    // The tensors by their own names first, as other names are ties of these.
-    let (own, others): (Vec<_>, Vec<_>) = chosen
-        .into_iter()
-        .partition(|(name, info)| *name == info.name);
-    let mut written: BTreeMap<&str, usize> = BTreeMap::new();
-    for (name, info) in own.into_iter().chain(others) {
-        let decision = decider
-            .as_ref()
-            .map(|decider| decider.decide(name, &info.shape));
-        let decision = decision.unwrap_or(Decision::Keep);
-        let mut to = match decision {
-            Decision::Rename(last) => with_last(name, last),
-            _ => name.to_owned(),
-        };
-        if let Some(list) = Told::of(decision) {
-            decided.entry(list).or_default().push(name);
-        }
-        if decision == Decision::Drop {
-            continue;
-        }
-        for (rename, matched) in arguments.rename.iter().zip(&mut renames) {
-            *matched |= rename.matches(&to);
-            to = rename.apply(&to);
-        }
-        let asked = !arguments.transpose.is_empty() && is_chosen(name, &arguments.transpose);
-        let transpose = decision == Decision::Transpose || (asked && info.shape.len() == 2);
-        match written
-            .get(info.name.as_str())
-            .map(|place| &plan.entries[*place])
-        {
-            Some(entry) if entry.transpose == transpose => {
-                plan.ties.insert(to, entry.to.clone());
-            }
-            // Not the same values any more, or without the tensor that it is tied to.
-            tied => {
-                if tied.is_some() {
-                    plan.notes.push(format!(
-                        "`{name}` is written on its own: `{}` has another layout",
-                        info.name
-                    ));
-                }
-                if name == info.name {
-                    written.insert(name, plan.entries.len());
-                }
-                plan.entries.push(Entry {
-                    info,
-                    to,
-                    transpose,
-                });
-            }
-        }
+    let decide = |name: &str, info: &TensorInfo| match &decider {
+        Some(decider) => decider.decide(name, &info.shape),
+        None => Decision::Keep,
+    };
+    let mut decided: BTreeMap<Decision, Vec<&str>> = BTreeMap::new();
+    for (name, info) in &chosen {
+        decided.entry(decide(name, info)).or_default().push(name);
     }
-    if let Some(names) = decided.get(&Told::Undecided) {
+    if let Some(names) = decided.get(&Decision::Undecided) {
         return Err(Failure::Arguments(format!(
             "{} may be of a linear layer or an embedding ({}): pass --embedding GLOB for the \
              embeddings, or --no-embedding",
@@ -109,46 +62,78 @@ pub fn plan<'s>(source: &'s Source, arguments: &Convert) -> Result<Plan<'s>, Fai
             shown(names),
         )));
     }
-    for (list, what) in [
-        (Told::Dropped, "dropped, as Burn has no such thing"),
-        (Told::Doubtful, "unchanged, as nothing tells the layer"),
+    let mut plan = Plan::default();
+    for (decision, what) in [
+        (Decision::Drop, "dropped, as Burn has no such thing"),
+        (Decision::Doubtful, "unchanged, as nothing tells the layer"),
     ] {
-        if let Some(names) = decided.get(&list) {
+        if let Some(names) = decided.get(&decision) {
             let number = human::several(names.len() as u64, "tensor");
             plan.notes
                 .push(format!("{number} {what}: {}", shown(names)));
         }
     }
-    for (rename, _) in arguments
-        .rename
-        .iter()
-        .zip(&renames)
-        .filter(|(_, matched)| !**matched)
-    {
-        plan.notes
-            .push(format!("--rename '{rename}' matches no name"));
-    }
+    fill(&mut plan, chosen, arguments, decide);
     unique_names(&plan, source)?;
     plan.entries.sort_by(|a, b| natural(&a.to, &b.to));
     Ok(plan)
 }
 
-/// Decisions that are told of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Told {
-    Dropped,
-    Doubtful,
-    Undecided,
-}
+/// Names with the tensors that they are of.
+type Chosen<'s> = Vec<(&'s str, &'s TensorInfo)>;
 
-impl Told {
-    fn of(decision: Decision) -> Option<Self> {
-        match decision {
-            Decision::Drop => Some(Self::Dropped),
-            Decision::Doubtful => Some(Self::Doubtful),
-            Decision::Undecided => Some(Self::Undecided),
-            Decision::Keep | Decision::Rename(_) | Decision::Transpose => None,
+/// Every name with what becomes of its tensor.
+fn fill<'s>(
+    plan: &mut Plan<'s>,
+    chosen: Chosen<'s>,
+    arguments: &Convert,
+    decide: impl Fn(&str, &TensorInfo) -> Decision,
+) {
+    let mut matched = vec![false; arguments.rename.len()];
+    // The tensors by their own names first, as other names are ties of these.
+    let is_own = |(name, info): &(&str, &TensorInfo)| *name == info.name;
+    let (own, others): (Vec<_>, Vec<_>) = chosen.into_iter().partition(is_own);
+    let mut written: BTreeMap<&str, usize> = BTreeMap::new();
+    for (name, info) in own.into_iter().chain(others) {
+        let decision = decide(name, info);
+        let mut to = match decision {
+            Decision::Drop => continue,
+            Decision::Rename(last) => with_last(name, last),
+            _ => name.to_owned(),
+        };
+        for (rename, matched) in arguments.rename.iter().zip(&mut matched) {
+            *matched |= rename.matches(&to);
+            to = rename.apply(&to);
         }
+        let asked = arguments.transpose.iter().any(|glob| glob.matches(name));
+        let transpose = decision == Decision::Transpose || (asked && info.shape.len() == 2);
+        let tied = written.get(info.name.as_str());
+        let tied = tied.map(|place| &plan.entries[*place]);
+        if let Some(entry) = tied.filter(|entry| entry.transpose == transpose) {
+            plan.ties.insert(to, entry.to.clone());
+            continue;
+        }
+        // Not the same values any more, or without the tensor that it is tied to.
+        if tied.is_some() {
+            let note = format!(
+                "`{name}` is written on its own: `{}` has another layout",
+                info.name
+            );
+            plan.notes.push(note);
+        }
+        if name == info.name {
+            written.insert(name, plan.entries.len());
+        }
+        plan.entries.push(Entry {
+            info,
+            to,
+            transpose,
+        });
+    }
+    let unmatched = arguments.rename.iter().zip(&matched);
+    for (rename, _) in unmatched.filter(|(_, matched)| !**matched) {
+        let note = format!("--rename '{rename}' matches no name");
+        plan.notes.push(note);
     }
 }
 

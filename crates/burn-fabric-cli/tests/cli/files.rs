@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 
 use burn_std::{BoolStore, Bytes, DType};
-use burn_weights::{Outgoing, WriteOptions, write};
+use burn_weights::{Checkpoint, FileDType, Outgoing, Reading, WriteOptions, write};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
@@ -120,4 +120,28 @@ pub fn names_in(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = names.collect();
     names.sort();
     names
+}
+
+/// The values of a tensor of singles.
+pub fn values(path: &Path, name: &str) -> Vec<f32> {
+    let checkpoint = Checkpoint::open(path).unwrap();
+    assert_eq!(
+        checkpoint.tensor(name).unwrap().dtype,
+        FileDType::Burn(DType::F32)
+    );
+    let bytes = checkpoint.read(name, None, Reading::Copy).unwrap().bytes;
+    let (singles, _) = bytes.as_chunks::<4>();
+    singles
+        .iter()
+        .map(|value| f32::from_le_bytes(*value))
+        .collect()
+}
+
+/// The names of the tensors of a file.
+pub fn names(path: &Path) -> Vec<String> {
+    Checkpoint::open(path)
+        .unwrap()
+        .names()
+        .map(str::to_owned)
+        .collect()
 }

@@ -6,6 +6,7 @@ mod convert;
 mod diff;
 mod files;
 mod inspect;
+mod layout;
 mod readme;
 
 use std::path::Path;
