@@ -9,6 +9,9 @@ use anyhow::{Context, Result, ensure};
 /// The version measured against.
 const TORCH: &str = "2.9.0";
 
+/// What is installed beside it, where it is not there yet: packages that need nothing else.
+const PACKAGES: [(&str, &str); 2] = [("torch", TORCH), ("safetensors", "0.8.0")];
+
 /// A running Python script that answers each line it gets with one number.
 pub struct Peer {
     process: Child,
@@ -68,47 +71,57 @@ impl Drop for Peer {
     }
 }
 
-/// The interpreter of an environment with PyTorch, in the target directory.
-fn python() -> Result<PathBuf> {
-    // This program lies in <target directory>/<profile>/.
-    let program = std::env::current_exe()?;
-    let target = program
-        .ancestors()
-        .nth(2)
-        .context("the program lies in no target directory")?;
-    let environment = target.join("bench").join(format!("torch-{TORCH}"));
+/// The interpreter of an environment with PyTorch, in the target directory; made when it is not there
+/// yet.
+///
+/// # Errors
+/// Where there is no Python or no package index.
+pub fn python() -> Result<PathBuf> {
+    let environment = target()?.join("bench").join(format!("torch-{TORCH}"));
     let python = environment.join("bin").join("python");
-    if !has_torch(&python) {
-        eprintln!("making {} (6.8 GB, a few minutes)", environment.display());
-        let venv = Command::new("python3")
-            .args(["-m", "venv", "--clear"])
-            .arg(&environment)
+    for (package, version) in PACKAGES {
+        if has(&python, package, version) {
+            continue;
+        }
+        if package == "torch" {
+            eprintln!("making {} (6.8 GB, a few minutes)", environment.display());
+            let venv = Command::new("python3")
+                .args(["-m", "venv", "--clear"])
+                .arg(&environment)
+                .status();
+            ensure!(venv.context("python3")?.success(), "python3 -m venv fails");
+        }
+        let wanted = format!("{package}=={version}");
+        let install = ["install", "--quiet", "--disable-pip-version-check"];
+        let pip = Command::new(&python)
+            .args(["-m", "pip"])
+            .args(install)
+            .arg(&wanted)
             .status();
-        ensure!(venv.context("python3")?.success(), "python3 -m venv fails");
-        let packages = format!("torch=={TORCH}");
-        let install = [
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            &packages,
-        ];
+        ensure!(pip?.success(), "pip install {wanted} fails");
         ensure!(
-            Command::new(&python).args(install).status()?.success(),
-            "pip install fails"
-        );
-        ensure!(
-            has_torch(&python),
-            "PyTorch {TORCH} was installed and cannot be imported"
+            has(&python, package, version),
+            "{wanted} was installed and cannot be imported"
         );
     }
     Ok(python)
 }
 
-fn has_torch(python: &Path) -> bool {
-    let check = format!("import torch; assert torch.__version__.split('+')[0] == '{TORCH}'");
-    // Where it fails the environment is made anew, and that says why.
+/// The target directory: this program lies in `<target directory>/<profile>/`.
+///
+/// # Errors
+/// Where it lies elsewhere.
+pub fn target() -> Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    let target = program.ancestors().nth(2);
+    Ok(target
+        .context("the program lies in no target directory")?
+        .to_owned())
+}
+
+fn has(python: &Path, package: &str, version: &str) -> bool {
+    let check = format!("import {package} as p; assert p.__version__.split('+')[0] == '{version}'");
+    // Where it fails it is installed, and that says why.
     let output = Command::new(python).args(["-c", &check]).output();
     output.is_ok_and(|output| output.status.success())
 }

@@ -16,10 +16,23 @@ pub enum Bench {
         #[arg(long)]
         device: Option<TestDevice>,
     },
+    /// Load 16 linear layers of 4096 by 4096 (1.07 GB) from safetensors; peers: burn-store and PyTorch.
+    ///
+    /// Needs 6 GB in the target directory while it runs, 10 GB of memory and ten minutes. The first
+    /// run makes a Python environment with PyTorch in the target directory (6.8 GB).
+    Load {
+        /// Time the load onto this device as well, against burn-store.
+        #[arg(long)]
+        device: Option<TestDevice>,
+    },
     /// Build a module of 70.55 billion parameters on the meta device; peer: PyTorch's meta device.
     ///
     /// The first run makes a Python environment with PyTorch in the target directory (6.8 GB).
     MetaBuild,
+    /// From process start to the first embedding of all-MiniLM-L6-v2; peer: PyTorch.
+    ///
+    /// The weights come from `cargo xtask assets minilm`.
+    Minilm,
     /// Train the digits and a transformer of ten million parameters; peer: the same loop in plain
     /// Burn.
     Step,
@@ -29,9 +42,15 @@ pub enum Bench {
 pub fn run(workspace: &Workspace, bench: &Bench) -> Result<()> {
     let (name, device) = match bench {
         Bench::Init { device } => ("init", *device),
+        Bench::Load { device } => ("load", *device),
         Bench::MetaBuild => ("meta-build", None),
+        Bench::Minilm => ("minilm", None),
         Bench::Step => ("step", None),
     };
+    if matches!(bench, Bench::Minilm) {
+        // What is timed.
+        run_command(&mut workspace.cargo("build --release --package minilm"))?;
+    }
     let devices = device.map(TestDevice::each).unwrap_or_default();
     let mut arguments = format!("run --release --package burn-fabric-bench --bin {name}");
     for feature in devices.iter().filter_map(|device| device.feature()) {
