@@ -56,6 +56,7 @@ impl<'a> Site<'a> {
                 name: stack.path[mark.path..end].trim_start_matches('.'),
                 declaring,
                 is_variant: mark.is_variant,
+                torch: mark.torch,
             }
         })
     }
@@ -68,6 +69,8 @@ pub(crate) struct Step<'a> {
     pub(crate) declaring: Option<&'a str>,
     /// Whether it is the variant of an enum, and no field.
     pub(crate) is_variant: bool,
+    /// What `torch.nn` calls it, where that follows from the module's values.
+    pub(crate) torch: Option<&'static str>,
 }
 
 /// The names from the root to where a traversal stands.
@@ -85,6 +88,7 @@ struct Mark {
     /// Where the innermost declaring type stood before.
     declaring: (usize, usize),
     is_variant: bool,
+    torch: Option<&'static str>,
 }
 
 impl Stack {
@@ -95,6 +99,7 @@ impl Stack {
             containers: self.containers.len(),
             declaring,
             is_variant: container.starts_with("Enum:"),
+            torch: None,
         };
         if !self.path.is_empty() && !name.is_empty() {
             self.path.push('.');
@@ -112,6 +117,13 @@ impl Stack {
             self.containers.push_str(name);
         }
         self.marks.push(mark);
+    }
+
+    /// Say what `torch.nn` calls the field that was entered last.
+    pub(crate) fn call(&mut self, torch: &'static str) {
+        if let Some(mark) = self.marks.last_mut() {
+            mark.torch = Some(torch);
+        }
     }
 
     pub(crate) fn exit(&mut self) {

@@ -51,6 +51,20 @@ impl Traversal<'_> {
         self.within(name, container, |traversal| module.traverse(traversal))
     }
 
+    /// Go through a field whose name in `torch.nn` only the module itself can tell.
+    pub(crate) fn field_called<M: Materialize>(
+        &mut self,
+        name: &str,
+        torch: &'static str,
+        container: &str,
+        module: M,
+    ) -> M {
+        self.within(name, container, |traversal| {
+            traversal.stack.call(torch);
+            module.traverse(traversal)
+        })
+    }
+
     /// Do something under a name.
     pub fn within<T>(&mut self, name: &str, container: &str, go: impl FnOnce(&mut Self) -> T) -> T {
         self.stack.enter(name, container);

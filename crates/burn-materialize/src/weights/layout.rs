@@ -14,10 +14,12 @@ pub enum Layout {
     Burn,
     /// As `torch.nn`: the weight of a linear layer `[out, in]`, `weight` and `bias` for the `gamma`
     /// and `beta` of every norm, the projections of an attention and the gates of a recurrent layer
-    /// packed in one tensor, no variant of an enum in a name.
+    /// packed in one tensor, a list of recurrent layers one layer of as many levels, no variant of an
+    /// enum in a name.
     PyTorch,
     /// Whichever the file shows: by what this crate noted when it saved it, else by the shapes of
-    /// linear weights that are not square, the format, the names of norms, what other writers noted.
+    /// linear weights that are not square and names that only `torch.nn` has, the format, the names
+    /// of norms, what other writers noted.
     /// Refused where linear weights are square and nothing else tells.
     #[default]
     Auto,
@@ -60,13 +62,15 @@ pub(crate) fn tell(
     }
     let [mut burn, mut torch, mut undecided, mut gamma, mut weight] = [0_usize; 5];
     for leaf in leaves {
-        if leaf.lineage.norm_name().is_some() {
+        if let Some(torch) = leaf.lineage.norm_name() {
             for candidate in leaf.lineage.candidates(Layout::Burn, 1) {
                 if names.original(&candidate.name).is_some() {
-                    let is_burn = [".gamma", ".beta", "gamma", "beta"];
-                    match is_burn.iter().any(|end| candidate.name.ends_with(end)) {
-                        true => gamma += 1,
-                        false => weight += 1,
+                    if candidate.name.rsplit('.').next() == Some(torch) {
+                        weight += 1;
+                    } else if !leaf.lineage.is_instance_norm() {
+                        // Burn's own store leaves an instance norm its names whatever else it makes
+                        // PyTorch's.
+                        gamma += 1;
                     }
                 }
             }
@@ -78,19 +82,15 @@ pub(crate) fn tell(
         if !leaf.lineage.is_linear_weight() || leaf.stored.is_some() {
             continue;
         }
-        let mut candidates = leaf.lineage.candidates(Layout::Burn, 2);
-        candidates.extend(leaf.lineage.candidates(Layout::PyTorch, 2));
-        let found = candidates.into_iter().find_map(|candidate| {
-            let original = names.original(&candidate.name)?;
-            Some((candidate, original))
-        });
-        let Some((candidate, original)) = found else {
+        let original = |layout| {
+            let mut candidates = leaf.lineage.candidates(layout, 2).into_iter();
+            candidates.find_map(|candidate| names.original(&candidate.name))
+        };
+        let Some(original) = original(Layout::Burn) else {
+            // Only `torch.nn` has the others' names.
+            torch += usize::from(original(Layout::PyTorch).is_some());
             continue;
         };
-        if candidate.part.is_some() {
-            torch += 1;
-            continue;
-        }
         let shape = checkpoint.tensor(original)?.shape;
         match shape.as_slice() {
             [a, b] if a == rows && b == columns && rows != columns => burn += 1,

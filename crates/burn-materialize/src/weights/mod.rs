@@ -6,6 +6,7 @@ mod matching;
 mod names;
 mod report;
 mod save;
+mod stacks;
 mod values;
 
 use std::fmt;

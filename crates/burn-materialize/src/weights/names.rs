@@ -13,7 +13,23 @@ pub(crate) struct Candidate {
     pub(crate) transposed: bool,
     /// Whether the file holds what the parameter's own mapper for records makes of it.
     pub(crate) as_record: bool,
+    /// Where the name takes a list of layers for one layer of several levels.
+    pub(crate) level: Option<Level>,
 }
+
+/// The place of a gate in a list of recurrent layers, which `torch.nn` has as one layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Level {
+    /// The path of the list.
+    pub(crate) list: String,
+    pub(crate) level: String,
+    /// `weight_ih`, or one of the other three.
+    pub(crate) tensor: String,
+    pub(crate) is_reverse: bool,
+}
+
+/// A name of a tensor that `torch.nn` packs, and the place in it.
+type Packed = (String, Option<(usize, usize)>, Option<Level>);
 
 /// Where a tensor is, with what is needed to tell its names.
 #[derive(Clone, Debug)]
@@ -26,6 +42,7 @@ struct Owned {
     name: String,
     declaring: Option<String>,
     is_variant: bool,
+    torch: Option<&'static str>,
 }
 
 impl Lineage {
@@ -34,13 +51,14 @@ impl Lineage {
             name: step.name.to_owned(),
             declaring: step.declaring.map(str::to_owned),
             is_variant: step.is_variant,
+            torch: step.torch,
         };
         Self {
             steps: site.steps().map(own).collect(),
         }
     }
 
-    /// The names in order of preference. The first is the one that is written.
+    /// The names in order of preference.
     pub(crate) fn candidates(&self, layout: Layout, rank: usize) -> Vec<Candidate> {
         let transposed = layout == Layout::PyTorch && rank == 2 && self.is_linear_weight();
         let as_record = layout != Layout::PyTorch;
@@ -49,25 +67,27 @@ impl Lineage {
             part: None,
             transposed,
             as_record,
+            level: None,
         };
         let mut candidates = Vec::new();
         if layout == Layout::PyTorch {
-            candidates.extend(self.packed().into_iter().map(|(name, part)| Candidate {
-                name,
+            let packed = self.packed().into_iter();
+            candidates.extend(packed.map(|(name, part, level)| Candidate {
                 part,
-                transposed,
-                as_record,
+                level,
+                ..whole(name)
             }));
             candidates.push(whole(self.torch_path(self.steps.len())));
         }
-        candidates.push(whole(self.path(|_| true)));
-        candidates.push(whole(self.path(|step| !step.is_variant)));
+        let paths = [self.path(|_| true), self.path(|step| !step.is_variant)];
+        candidates.extend(paths.clone().map(whole));
         // A norm has either pair of names, whatever else the file does.
         if let (Some(other), Some(last)) = (self.norm_name(), self.steps.last()) {
-            let end = candidates.len() - 1;
-            let path = &candidates[end].name;
-            let path = format!("{}{other}", &path[..path.len() - last.name.len()]);
-            candidates.push(whole(path));
+            let renamed = paths.map(|path| {
+                let base = &path[..path.len() - last.name.len()];
+                format!("{base}{other}")
+            });
+            candidates.extend(renamed.map(whole));
         }
         let mut seen = std::collections::HashSet::new();
         candidates.retain(|candidate| seen.insert(candidate.name.clone()));
@@ -83,7 +103,10 @@ impl Lineage {
     /// The first `count` names as `torch.nn` has them.
     fn torch_path(&self, count: usize) -> String {
         let steps = self.steps[..count].iter().filter(|step| !step.is_variant);
-        join(steps.map(|step| torch_name(step.declaring.as_deref(), &step.name)))
+        join(steps.map(|step| {
+            step.torch
+                .unwrap_or_else(|| torch_name(step.declaring.as_deref(), &step.name))
+        }))
     }
 
     fn declaring(&self, from_end: usize) -> Option<(&str, &str)> {
@@ -105,9 +128,13 @@ impl Lineage {
         }
     }
 
+    pub(crate) fn is_instance_norm(&self) -> bool {
+        matches!(self.declaring(0), Some(("InstanceNorm", _)))
+    }
+
     /// Names of the tensors in which `torch.nn` packs those of several layers of Burn's, with the
     /// place in them; none for all other layers.
-    fn packed(&self) -> Vec<(String, Option<(usize, usize)>)> {
+    fn packed(&self) -> Vec<Packed> {
         let Some(("Linear", tensor)) = self.declaring(0) else {
             return Vec::new();
         };
@@ -119,14 +146,12 @@ impl Lineage {
                     return Vec::new();
                 };
                 let base = self.torch_path(depth - 2);
-                let mut names = vec![(
-                    join([&*base, &format!("in_proj_{tensor}")]),
-                    Some((place, 3)),
-                )];
+                let packed = join([&*base, &format!("in_proj_{tensor}")]);
+                let mut names = vec![(packed, Some((place, 3)), None)];
                 if tensor == "weight" {
                     // What it is called where the three have different widths.
                     let letter = ["q", "k", "v"][place];
-                    names.push((join([&*base, &format!("{letter}_proj_weight")]), None));
+                    names.push((join([&*base, &format!("{letter}_proj_weight")]), None, None));
                 }
                 names
             }
@@ -152,7 +177,7 @@ impl Lineage {
         tensor: &str,
         side: &str,
         part: (usize, usize),
-    ) -> Vec<(String, Option<(usize, usize)>)> {
+    ) -> Vec<Packed> {
         let mut reverse = "";
         if let Some(Owned {
             name,
@@ -168,12 +193,19 @@ impl Lineage {
             let base = self.torch_path(depth);
             join([&*base, &format!("{tensor}_{side}_l{layer}{reverse}")])
         };
-        let mut names = vec![(name(depth, "0"), Some(part))];
-        // A list of layers here is one layer there, with as many levels.
+        let mut names = vec![(name(depth, "0"), Some(part), None)];
+        // A list of layers here may be one layer there, with as many levels.
         if let Some(last) = depth.checked_sub(1)
             && self.steps[last].declaring.is_none()
         {
-            names.push((name(last, &self.steps[last].name), Some(part)));
+            let steps = self.steps[..last].iter();
+            let level = Level {
+                list: join(steps.map(|step| step.name.as_str())),
+                level: self.steps[last].name.clone(),
+                tensor: format!("{tensor}_{side}"),
+                is_reverse: !reverse.is_empty(),
+            };
+            names.push((name(last, &level.level), Some(part), Some(level)));
         }
         names
     }
@@ -215,9 +247,6 @@ fn torch_name<'n>(declaring: Option<&str>, name: &'n str) -> &'n str {
         ("TransformerEncoderLayer", "mha") => "self_attn",
         ("TransformerDecoderLayer", "cross_attn") => "multihead_attn",
         ("TransformerEncoderLayer" | "TransformerDecoderLayer", "pwff") => "",
-        ("TransformerEncoderLayer" | "TransformerDecoderLayer", "norm_1") => "norm1",
-        ("TransformerEncoderLayer" | "TransformerDecoderLayer", "norm_2") => "norm2",
-        ("TransformerDecoderLayer", "norm_3") => "norm3",
         ("PositionWiseFeedForward", "linear_inner") => "linear1",
         ("PositionWiseFeedForward", "linear_outer") => "linear2",
         (_, name) => name,
@@ -270,10 +299,26 @@ mod tests {
         ];
         let found = names(Layout::PyTorch, 1, &steps);
         let found: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(found, ["norm.weight", "norm.Batch.gamma", "norm.gamma"]);
+        assert_eq!(
+            found,
+            [
+                "norm.weight",
+                "norm.Batch.gamma",
+                "norm.gamma",
+                "norm.Batch.weight"
+            ]
+        );
         let found = names(Layout::Burn, 1, &steps);
         let found: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(found, ["norm.Batch.gamma", "norm.gamma", "norm.weight"]);
+        assert_eq!(
+            found,
+            [
+                "norm.Batch.gamma",
+                "norm.gamma",
+                "norm.Batch.weight",
+                "norm.weight"
+            ]
+        );
     }
 
     #[test]

@@ -12,12 +12,14 @@ use burn_weights::{Outgoing, WriteFormat, WriteOptions, Written, write};
 
 use super::layout::LAYOUT_KEY;
 use super::names::Candidate;
+use super::stacks::stacks;
 use super::{Layout, Lineage, Progress};
 use crate::Materialize;
 use crate::error::{MaterializeError, Problem, Problems};
-use crate::inventory::{Entry, State};
+use crate::inventory::{Entry, State, inventory};
 use crate::site::{Role, Site};
 use crate::slot::Slot;
+use crate::tie::check_real_ties;
 use crate::traversal::{Pass, traverse};
 
 /// How a module is saved: by default in Burn's layout, in one file, without replacing one.
@@ -86,7 +88,9 @@ impl SaveOptions {
 ///
 /// # Errors
 /// [`MaterializeError::Refused`] with [`Problem::NothingToSave`] for every tensor that has no value
-/// yet; [`MaterializeError::Checkpoint`] when it cannot be written. What was there is as it was.
+/// yet, with [`Problem::OneIdTwoTensors`] for a tie that is none any more: Burn's own optimizers
+/// update the first path of one only. [`MaterializeError::Checkpoint`] when it cannot be written.
+/// What was there is as it was.
 ///
 /// ```
 /// use burn::nn::LinearConfig;
@@ -106,6 +110,7 @@ pub fn save<M: Materialize>(
     path: impl AsRef<Path>,
     options: &SaveOptions,
 ) -> Result<Written, MaterializeError> {
+    check_real_ties(module, &inventory(module))?;
     let layout = match options.layout {
         Layout::PyTorch => Layout::PyTorch,
         Layout::Burn | Layout::Auto => Layout::Burn,
@@ -136,11 +141,12 @@ pub fn save<M: Materialize>(
 }
 
 /// A tensor to save, with the names it may be saved under.
-struct Kept {
-    candidates: Vec<Candidate>,
+pub(super) struct Kept {
+    pub(super) path: String,
+    pub(super) candidates: Vec<Candidate>,
     id: Option<ParamId>,
     tensor: BridgeTensor,
-    shape: Vec<usize>,
+    pub(super) shape: Vec<usize>,
     dtype: DType,
 }
 
@@ -150,8 +156,8 @@ struct Collect {
     tensors: Vec<Kept>,
     /// The place in `tensors` of each id.
     firsts: HashMap<ParamId, usize>,
-    /// Names of later paths of a tie, with that place.
-    ties: Vec<(String, usize)>,
+    /// What later paths of a tie may be called, with that place.
+    ties: Vec<(Vec<Candidate>, usize)>,
     problems: Vec<Problem>,
 }
 
@@ -171,7 +177,7 @@ impl Pass for Collect {
         let rank = entry.shape.num_dims();
         let candidates = Lineage::of(site).candidates(self.layout, rank);
         if let Some(first) = entry.id.and_then(|id| self.firsts.get(&id)) {
-            self.ties.push((candidates[0].name.clone(), *first));
+            self.ties.push((candidates, *first));
             return;
         }
         self.firsts
@@ -184,6 +190,7 @@ impl Pass for Collect {
             tensor = swapped(tensor);
         }
         self.tensors.push(Kept {
+            path: entry.path,
             candidates,
             id: entry.id,
             shape: tensor.shape().as_slice().to_vec(),
@@ -198,30 +205,34 @@ impl Pass for Collect {
 }
 
 impl Collect {
-    /// The name of each tensor that is alone in its file's, by place in `tensors`.
+    /// The name of each tensor, by place in `tensors`.
     fn names(&self) -> Vec<&Candidate> {
+        let stacks = stacks(&self.tensors);
+        let preferred = self.tensors.iter().map(|kept| {
+            let level = kept.candidates.iter().find(|candidate| {
+                let level = candidate.level.as_ref();
+                level.is_some_and(|level| stacks.contains(level.list.as_str()))
+            });
+            level.unwrap_or(&kept.candidates[0])
+        });
+        let preferred: Vec<&Candidate> = preferred.collect();
         let mut packs: HashMap<&str, Vec<&Kept>> = HashMap::new();
-        for kept in &self.tensors {
-            packs
-                .entry(&kept.candidates[0].name)
-                .or_default()
-                .push(kept);
+        for (kept, candidate) in self.tensors.iter().zip(&preferred) {
+            packs.entry(&candidate.name).or_default().push(kept);
         }
-        let is_whole = |kept: &Kept| match kept.candidates[0].part {
+        let is_whole = |kept: &Kept, candidate: &Candidate| match candidate.part {
             None => true,
             // All parts are there, and they fit together.
             Some((_, of)) => {
-                let pack = &packs[kept.candidates[0].name.as_str()];
+                let pack = &packs[candidate.name.as_str()];
                 let alike = |other: &&Kept| other.shape == kept.shape && other.dtype == kept.dtype;
-                pack.len() == of && pack.iter().all(|other| alike(&other))
+                pack.len() == of && pack.iter().all(alike)
             }
         };
-        let named = self.tensors.iter().map(|kept| {
-            let mut alone = kept.candidates.iter().filter(|name| name.part.is_none());
-            match is_whole(kept) {
-                true => &kept.candidates[0],
-                false => alone.next().expect("every tensor has a name of its own"),
-            }
+        let named = self.tensors.iter().zip(preferred);
+        let named = named.map(|(kept, preferred)| match is_whole(kept, preferred) {
+            true => preferred,
+            false => alone(&kept.candidates),
         });
         named.collect()
     }
@@ -229,35 +240,60 @@ impl Collect {
     /// The names of ties that are not written, as every reader of this metadata takes them.
     fn other_names(&self) -> BTreeMap<String, String> {
         let names = self.names();
-        let ties = self.ties.iter();
-        let ties = ties.filter(|(_, first)| names[*first].part.is_none());
-        ties.map(|(other, first)| (other.clone(), names[*first].name.clone()))
-            .collect()
+        let mut others: BTreeMap<String, String> = BTreeMap::new();
+        // Of what is packed: how many parts of one tensor are the same ones of another.
+        let mut packs: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        for (candidates, first) in &self.ties {
+            let first = names[*first];
+            match (first.part, candidates[0].part) {
+                (None, _) => {
+                    others.insert(alone(candidates).name.clone(), first.name.clone());
+                }
+                (part @ Some((_, of)), other) if part == other => {
+                    let parts = packs.entry((&candidates[0].name, &first.name)).or_default();
+                    *parts += 1;
+                    if *parts == of {
+                        others.insert(candidates[0].name.clone(), first.name.clone());
+                    }
+                }
+                _ => {}
+            }
+        }
+        others
     }
 
     fn outgoing(&self) -> Vec<Outgoing> {
-        let mut written: Vec<(&str, Vec<&Kept>)> = Vec::new();
+        type Parts<'k> = Vec<(&'k Kept, Option<(usize, usize)>)>;
+        let mut written: Vec<(&str, Parts<'_>)> = Vec::new();
         let mut places: HashMap<&str, usize> = HashMap::new();
         for (kept, candidate) in self.tensors.iter().zip(self.names()) {
             let place = *places.entry(&candidate.name).or_insert(written.len());
             if place == written.len() {
                 written.push((&candidate.name, Vec::new()));
             }
-            written[place].1.push(kept);
+            written[place].1.push((kept, candidate.part));
         }
         let outgoing = written.into_iter().map(|(name, mut parts)| {
-            parts.sort_by_key(|kept| kept.candidates[0].part);
-            let mut shape = parts[0].shape.clone();
+            parts.sort_by_key(|(_, part)| *part);
+            let first = parts[0].0;
+            let mut shape = first.shape.clone();
             if let Some(rows) = shape.first_mut() {
                 *rows *= parts.len();
             }
-            let (dtype, id) = (parts[0].dtype, parts[0].id);
-            let tensors: Vec<BridgeTensor> = parts.iter().map(|kept| kept.tensor.clone()).collect();
+            let (dtype, id) = (first.dtype, first.id);
+            let tensors = parts.iter().map(|(kept, _)| kept.tensor.clone());
+            let tensors: Vec<BridgeTensor> = tensors.collect();
             let id = id.filter(|_| parts.len() == 1).map(|id| id.val());
             Outgoing::new(name, dtype, shape, move || values(&tensors, dtype)).with_param_id(id)
         });
         outgoing.collect()
     }
+}
+
+/// The first name under which a tensor is not part of another.
+fn alone(candidates: &[Candidate]) -> &Candidate {
+    let mut alone = candidates.iter().filter(|name| name.part.is_none());
+    alone.next().expect("every tensor has a name of its own")
 }
 
 /// The values of tensors, one after the other.
