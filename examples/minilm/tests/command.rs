@@ -128,10 +128,10 @@ fn sentences_of_one_meaning_are_the_most_alike() {
     ]);
     let (shown, notes) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success(), "{notes}");
-    assert_eq!(
-        notes,
-        "sentence 3 is longer than 256 tokens; the rest does not count\n"
-    );
+    // A graphics driver may have more to say.
+    let note = "sentence 3 is longer than 256 tokens; the rest does not count
+";
+    assert!(notes.contains(note), "{notes}");
     for part in [
         "loaded 101 tensors",
         " ms, on ",
