@@ -71,8 +71,13 @@ impl Check {
         };
         let path = self.folder.join(format!("{name}.example.safetensors"));
         save(&example, path, &options)?;
-        ensure!(self.folder.to_str().is_some(), "the folder's name is no text");
-        let difference = self.peer.ask(&format!("{name} {}", self.folder.display()))?;
+        ensure!(
+            self.folder.to_str().is_some(),
+            "the folder's name is no text"
+        );
+        let difference = self
+            .peer
+            .ask(&format!("{name} {}", self.folder.display()))?;
         println!("{name}: {difference:.1e}");
         // A NaN is no difference that is small enough.
         self.differing += usize::from(difference.is_nan() || difference > TOLERANCE);
