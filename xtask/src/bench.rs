@@ -44,7 +44,7 @@ pub fn run(workspace: &Workspace, bench: &Bench) -> Result<()> {
         Bench::Init { device } => ("init", *device),
         Bench::Load { device } => ("load", *device),
         Bench::MetaBuild => ("meta-build", None),
-        Bench::Minilm => ("minilm", None),
+        Bench::Minilm => ("minilm-start", None),
         Bench::Step => ("step", None),
     };
     if matches!(bench, Bench::Minilm) {
