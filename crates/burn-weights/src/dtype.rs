@@ -62,6 +62,8 @@ impl FileDType {
     /// Its name, as safetensors has it.
     pub fn name(&self) -> String {
         match self {
+            // A word each, which no file has.
+            Self::Burn(DType::Bool(BoolStore::U32)) => "BOOL32".to_owned(),
             Self::Burn(DType::Bool(_)) => "BOOL".to_owned(),
             Self::Burn(dtype) => {
                 let known = NAMES.iter().find(|(_, known)| known == dtype);

@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use burn_std::{BoolStore, DType};
@@ -148,8 +148,10 @@ fn check_archive(path: &Path, len: u64, source: BufReader<File>) -> Result<(), C
     // The reader takes one of them; which one is its own affair.
     for (index, name) in pickles {
         if let Ok(entry) = archive.by_index(index) {
+            // What is packed may go on for longer than it is said to be, which the reader ignores.
+            let size = entry.size();
             let mut walk = Walk::new(limit(len));
-            let walked = walk.pickle(&mut BufReader::new(entry), COPIES);
+            let walked = walk.pickle(&mut BufReader::new(entry.take(size)), COPIES);
             walked.map_err(|cost| inflates(name, cost.bytes))?;
         }
     }

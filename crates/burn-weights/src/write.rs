@@ -161,7 +161,7 @@ pub fn write(
     });
     let bytes = check(path, &tensors)?;
     let index = index_path(path);
-    if path.is_dir() {
+    if path.is_dir() || path.file_name().is_none() {
         let path = path.to_owned();
         return Err(CheckpointError::NotAFile { path });
     }
