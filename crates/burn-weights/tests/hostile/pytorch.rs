@@ -1,5 +1,7 @@
 //! PyTorch's archives and streams: what is around the pickle.
 
+use std::time::{Duration, Instant};
+
 use burn_weights::{Checkpoint, CheckpointError, Copied, Format, Reading};
 use zip::CompressionMethod;
 
@@ -67,7 +69,8 @@ fn an_entry_that_unpacks_to_more_than_the_file() {
 #[test]
 fn an_entry_that_lies_about_its_size() {
     let folder = Folder::new();
-    let pickle = [vec![b'N'; 1_000_000], b".".to_vec()].concat();
+    // Nothing but protocols, of which the reader makes no objects.
+    let pickle = b"\x80\x02".repeat(50_000_000);
     let content = zip(CompressionMethod::Deflated, &[("a/data.pkl", &pickle)]);
     let size = (pickle.len() as u32).to_le_bytes();
     let mut lying = content.clone();
@@ -78,10 +81,10 @@ fn an_entry_that_lies_about_its_size() {
     }
     assert_ne!(lying, content);
     let path = folder.put("lie.pt", lying);
-    assert!(matches!(
-        refused(&path, &[]),
-        CheckpointError::PyTorch { .. }
-    ));
+    let start = Instant::now();
+    let error = refused(&path, &[]);
+    assert!(matches!(error, CheckpointError::PyTorch { .. }), "{error}");
+    assert!(start.elapsed() < Duration::from_secs(2));
 }
 
 #[test]

@@ -64,7 +64,7 @@ pub fn sample_stream() -> Vec<u8> {
     stream(&sample_pickle(), &[("0", &sample_values(), 4)])
 }
 
-fn sample_pickle() -> Vec<u8> {
+pub fn sample_pickle() -> Vec<u8> {
     let pickle = Pickle::new().op(b"}q\x00");
     let pickle = pickle.entry("weight", |pickle| {
         pickle.tensor(Tensor::whole("0", &[2, 3], &[3, 1]))

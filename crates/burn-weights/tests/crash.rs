@@ -1,0 +1,127 @@
+//! A process that is killed while it saves leaves a whole checkpoint: the old one or the new one.
+//!
+//! The test starts itself as a child that saves one checkpoint after another over the same place,
+//! and kills it at some moment, again and again, in the same folder: what the killed ones left
+//! behind is there as well.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use burn_std::{Bytes, DType};
+use burn_weights::{Checkpoint, Outgoing, Reading, WriteOptions, write};
+
+const KILLS: u32 = 30;
+const TENSORS: usize = 16;
+const VALUES: usize = 2000;
+/// Four shards.
+const LIMIT: u64 = (TENSORS * VALUES) as u64;
+
+const FOLDER: &str = "BURN_WEIGHTS_CRASH_FOLDER";
+const FIRST: &str = "BURN_WEIGHTS_CRASH_FIRST";
+const READY: &str = "about to save";
+
+/// Where to save the checkpoint of a number, and into files of what size.
+type Plan = fn(u32) -> (&'static str, Option<u64>);
+
+fn save(folder: &Path, number: u32, plan: Plan) {
+    let tensors = (0..TENSORS).map(|tensor| {
+        let produce = move || Ok(Bytes::from_elems(vec![number; VALUES]));
+        Outgoing::new(format!("layer.{tensor}"), DType::U32, [VALUES], produce)
+    });
+    let (name, limit) = plan(number);
+    let options = WriteOptions {
+        max_shard_bytes: limit,
+        overwrite: true,
+        ..WriteOptions::default()
+    };
+    write(folder.join(name), tensors.collect(), &options).unwrap();
+}
+
+/// The number of the checkpoint in a folder, all of whose values are of that one.
+fn saved(folder: &Path) -> u32 {
+    let checkpoint = Checkpoint::open(folder).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(checkpoint.names().len(), TENSORS);
+    let mut numbers = checkpoint.names().flat_map(|name| {
+        let bytes = checkpoint.read(name, None, Reading::Map).unwrap().bytes;
+        assert_eq!(bytes.len(), 4 * VALUES);
+        let numbers = bytes
+            .chunks(4)
+            .map(|number| u32::from_le_bytes(number.try_into().unwrap()));
+        numbers.collect::<Vec<_>>()
+    });
+    let first = numbers.next().unwrap();
+    assert!(numbers.all(|number| number == first), "old and new");
+    first
+}
+
+/// A child that is about to save: how long it takes to come to that says nothing.
+fn start(test: &str, folder: &Path, first: u32) -> Child {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", test]);
+    child.env(FOLDER, folder).env(FIRST, first.to_string());
+    let child = child.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = child.spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut lines = lines.map(|line| line.unwrap());
+    assert!(lines.any(|line| line.ends_with(READY)), "the child ended");
+    child
+}
+
+fn survives(test: &str, plan: Plan) {
+    if let (Ok(folder), Ok(first)) = (std::env::var(FOLDER), std::env::var(FIRST)) {
+        // Not by a macro, whose output the test would keep.
+        writeln!(io::stdout(), "{READY}").unwrap();
+        for number in first.parse().unwrap().. {
+            save(Path::new(&folder), number, plan);
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    save(folder.path(), 0, plan);
+    let (mut last, mut changes, mut delay) = (0, 0, 12345_u64);
+    for _ in 0..KILLS {
+        let mut child = start(test, folder.path(), last + 1);
+        delay = delay
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        std::thread::sleep(Duration::from_micros((delay >> 33) % 60_000));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let now = saved(folder.path());
+        assert!(now >= last, "{now} after {last}");
+        changes += u32::from(now > last);
+        last = now;
+    }
+    println!("{KILLS} kills, {changes} of them after a save, {last} saves");
+    assert!(changes > 0, "no child came to save");
+    // The next save goes as any other.
+    save(folder.path(), last + 1, plan);
+    assert_eq!(saved(folder.path()), last + 1);
+}
+
+#[test]
+fn a_file_over_a_file() {
+    survives("a_file_over_a_file", |_| ("model.safetensors", None));
+}
+
+#[test]
+fn a_burnpack_over_a_burnpack() {
+    survives("a_burnpack_over_a_burnpack", |_| ("model.bpk", None));
+}
+
+#[test]
+fn shards_over_shards() {
+    survives("shards_over_shards", |number| {
+        // Now and then as many as before, and others.
+        let limit = LIMIT / u64::from(number % 3 + 1);
+        ("model.safetensors", Some(limit))
+    });
+}
+
+#[test]
+fn a_file_over_shards_and_shards_over_a_file() {
+    survives("a_file_over_shards_and_shards_over_a_file", |number| {
+        ("model.safetensors", (number % 2 == 0).then_some(LIMIT))
+    });
+}
