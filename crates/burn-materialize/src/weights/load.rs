@@ -25,12 +25,13 @@ pub struct Loaded<M> {
 /// ```
 /// use burn::nn::LinearConfig;
 /// use burn::tensor::Device;
-/// use burn_materialize::{SaveOptions, Weights, load, save};
+/// use burn_materialize::{SaveOptions, Weights, load, reset_to_defaults, save};
 ///
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("linear.safetensors");
 /// let device = Device::flex();
-/// let trained = LinearConfig::new(4, 2).init(&device);
+/// let mut trained = LinearConfig::new(4, 2).init(&device);
+/// reset_to_defaults(&mut trained, 42)?; // a lazy parameter has no value to save
 /// save(&trained, &path, &SaveOptions::new())?;
 ///
 /// let mut linear = LinearConfig::new(4, 2).init(&device);

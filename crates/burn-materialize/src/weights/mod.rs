@@ -37,12 +37,13 @@ pub(crate) use values::{FileTensor, Reader};
 /// ```
 /// use burn::nn::{Linear, LinearConfig};
 /// use burn::tensor::Device;
-/// use burn_materialize::{Layout, Meta, SaveOptions, Weights, save};
+/// use burn_materialize::{Layout, Meta, SaveOptions, Weights, reset_to_defaults, save};
 ///
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("linear.safetensors");
 /// let device = Device::flex();
-/// let trained = LinearConfig::new(4, 2).init(&device);
+/// let mut trained = LinearConfig::new(4, 2).init(&device);
+/// reset_to_defaults(&mut trained, 42)?; // a lazy parameter has no value to save
 /// save(&trained, &path, &SaveOptions::new().layout(Layout::PyTorch))?;
 ///
 /// let weights = Weights::open(&path)?;
