@@ -15,7 +15,7 @@ pub enum MaterializeError {
     Record(#[from] RecordError),
     /// A file of weights is not sound, or cannot be read or written.
     #[error(transparent)]
-    Checkpoint(#[from] CheckpointError),
+    Checkpoint(Box<CheckpointError>),
     /// A text that was given as a pattern over paths is none.
     #[error(transparent)]
     Pattern(#[from] InvalidPattern),
@@ -84,6 +84,12 @@ pub enum MaterializeError {
         /// The device's own text.
         message: String,
     },
+}
+
+impl From<CheckpointError> for MaterializeError {
+    fn from(error: CheckpointError) -> Self {
+        Self::Checkpoint(Box::new(error))
+    }
 }
 
 /// All problems of a plan, found before anything is allocated.
@@ -304,7 +310,7 @@ pub enum Problem {
     },
     /// A tensor of a file has another shape.
     #[error(
-        "`{path}` takes `{name}` of the file in shape {expected}, and it has {found} there{hint}"
+        "`{path}` takes `{name}` of the file in shape {expected:?}, and it has {found:?} there{hint}"
     )]
     FileShape {
         /// The tensor's path.
@@ -312,9 +318,9 @@ pub enum Problem {
         /// Its name in the file.
         name: String,
         /// The shape that the file should have, in its layout.
-        expected: Shape,
+        expected: Vec<usize>,
         /// The shape that it has.
-        found: Shape,
+        found: Vec<usize>,
         /// What it looks like, in words.
         hint: &'static str,
     },

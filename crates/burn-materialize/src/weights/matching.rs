@@ -197,8 +197,8 @@ impl<'w> Matcher<'w, '_> {
             return Ok(Err(Box::new(Problem::FileShape {
                 path: path(),
                 name: original.to_owned(),
-                expected: Shape::from(whole.clone()),
-                found: Shape::from(info.shape.clone()),
+                expected: whole.clone(),
+                found: info.shape.clone(),
                 hint: match info.shape.iter().rev().eq(&whole) && whole.len() == 2 {
                     true => "; it is the transposed one: is it of the other layout?",
                     false => "",
