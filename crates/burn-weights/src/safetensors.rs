@@ -76,19 +76,22 @@ pub(crate) fn header_length(path: &Path, begins: &[u8], file: u64) -> Result<u64
 
 /// Read a header, the JSON after the length, of a file of `file` bytes, and check all of it.
 pub(crate) fn parse(path: &Path, json: &[u8], file: u64) -> Result<Header, CheckpointError> {
-    let mut duplicate = None;
+    let mut trouble = Trouble::default();
     let mut deserializer = serde_json::Deserializer::from_slice(json);
-    let parsed = HeaderSeed(&mut duplicate)
+    let parsed = HeaderSeed(&mut trouble)
         .deserialize(&mut deserializer)
         .and_then(|header| deserializer.end().map(|()| header));
-    if let Some(tensor) = duplicate {
+    if let Some(tensor) = trouble.twice {
         let path = path.to_owned();
         return Err(CheckpointError::DuplicateName { path, tensor });
     }
     let mut header = parsed.map_err(|error| CheckpointError::Header {
         path: path.to_owned(),
         offset: 8 + position(json, &error),
-        message: error.to_string(),
+        message: match trouble.within {
+            Some(tensor) => format!("`{tensor}`: {error}"),
+            None => error.to_string(),
+        },
     })?;
     let first = json.len() as u64 + 8;
     check(path, &header.tensors, first, file.saturating_sub(first))?;
@@ -163,8 +166,17 @@ fn check(path: &Path, records: &[Record], first: u64, data: u64) -> Result<(), C
     Ok(())
 }
 
-/// Reads the outer object; a name that comes twice is left in the option.
-struct HeaderSeed<'d>(&'d mut Option<String>);
+/// What an error of JSON has no room for.
+#[derive(Default)]
+struct Trouble {
+    /// A name that is there twice.
+    twice: Option<String>,
+    /// The tensor whose entry was being read.
+    within: Option<String>,
+}
+
+/// Reads the outer object.
+struct HeaderSeed<'d>(&'d mut Trouble);
 
 impl<'de> DeserializeSeed<'de> for HeaderSeed<'_> {
     type Value = Header;
@@ -186,7 +198,7 @@ impl<'de> Visitor<'de> for HeaderSeed<'_> {
         let mut names = HashSet::new();
         while let Some(name) = map.next_key::<String>()? {
             if names.contains(&name) {
-                *self.0 = Some(name);
+                self.0.twice = Some(name);
                 return Err(de::Error::custom("a name is there twice"));
             }
             names.insert(name.clone());
@@ -195,12 +207,14 @@ impl<'de> Visitor<'de> for HeaderSeed<'_> {
                 match texts.unwrap_or_default().unique() {
                     Ok(texts) => header.metadata = texts,
                     Err(name) => {
-                        *self.0 = Some(name);
+                        self.0.twice = Some(name);
                         return Err(de::Error::custom("a name is there twice"));
                     }
                 }
             } else {
+                self.0.within = Some(name);
                 let entry: Entry = map.next_value()?;
+                let name = self.0.within.take().unwrap_or_default();
                 let [start, end] = entry.data_offsets;
                 header.tensors.push(Record {
                     name,

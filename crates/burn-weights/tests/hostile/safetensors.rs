@@ -81,6 +81,9 @@ fn a_header_that_is_no_json_names_the_place() {
         let path = folder.put("bad.safetensors", file(header, &[0; 4]));
         let error = refused(&path, &[&format!("at byte {at} ")]);
         assert!(matches!(error, CheckpointError::Header { .. }), "{error}");
+        // Within an entry, the tensor is named.
+        let within = header.contains("\"a\"");
+        assert_eq!(error.to_string().contains("`a`"), within, "{error}");
     }
     let mut bad = file("{\"a\":\"?\"}", b"");
     bad[14] = 0xff;

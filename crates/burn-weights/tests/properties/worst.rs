@@ -1,5 +1,7 @@
 //! Files that take as much memory for their size as their format allows.
 
+use std::cell::Cell;
+
 use burn_weights::Checkpoint;
 
 use crate::counting::peak_of;
@@ -134,6 +136,43 @@ fn pickles_that_are_just_accepted() {
             "{name}: {peak}"
         );
     }
+}
+
+/// Thousands of tensors of one value each, as `torch.save` writes them: memory that no hostile file
+/// may take is more than any state dict needs.
+#[test]
+fn a_state_dict_of_many_small_tensors_is_accepted() {
+    let put = |pickle: Pickle, at: &Cell<u32>| {
+        let slot = at.replace(at.get() + 1);
+        pickle.op(b"r").op(slot.to_le_bytes())
+    };
+    let start = Pickle::new()
+        .class("torch._utils", "_rebuild_tensor_v2")
+        .op(b"q\x00");
+    let start = start.class("torch", "FloatStorage").op(b"q\x01");
+    let start = start.class("collections", "OrderedDict").op(b"q\x02");
+    let start = start.text("storage").op(b"q\x03").text("cpu").op(b"q\x04");
+    let slot = Cell::new(5);
+    let tensor = |pickle: Pickle, number: usize| {
+        let name = format!("encoder.layers.{number}.attention.self.query.weight");
+        let pickle = put(pickle.text(&name), &slot).op(b"h\x00((h\x03h\x01");
+        let pickle = put(pickle.text("0"), &slot).op(b"h\x04K\x01t");
+        let pickle = put(pickle, &slot).op(b"QK\x00K\x01\x85");
+        let pickle = put(pickle, &slot).op(b"K\x01\x85");
+        let pickle = put(pickle, &slot).op(b"\x89h\x02)R");
+        let pickle = put(put(pickle, &slot).op(b"t"), &slot).op(b"R");
+        put(pickle, &slot)
+    };
+    let dict = put(start.op(b"00000}"), &slot).op(b"(");
+    let pickle = dict.times(8_000, tensor).op(b"u.").0;
+    let content = torch::archive(&pickle, &[("0", &[0; 4])]);
+    let folder = Folder::new();
+    let path = folder.put("model.pt", &content);
+    let peak = peak_of(|| {
+        let checkpoint = Checkpoint::open(&path).unwrap();
+        assert_eq!(checkpoint.names().len(), 8_000);
+    });
+    println!("state dict: {peak} bytes for a file of {}", content.len());
 }
 
 /// An archive that is all directory.
