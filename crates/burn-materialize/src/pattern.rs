@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn what_is_no_pattern_says_why() {
-        let problem = PathPattern::new("a**.bias").unwrap_err();
+        let problem: InvalidPattern = PathPattern::new("a**.bias").unwrap_err();
         assert!(
             problem
                 .to_string()

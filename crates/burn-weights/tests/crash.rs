@@ -100,28 +100,108 @@ fn survives(test: &str, plan: Plan) {
     assert_eq!(saved(folder.path()), last + 1);
 }
 
+const FILES: Plan = |_| ("model.safetensors", None);
+const BURNPACKS: Plan = |_| ("model.bpk", None);
+/// Now and then as many as before, and others.
+const SHARDS: Plan = |number| {
+    let limit = LIMIT / u64::from(number % 3 + 1);
+    ("model.safetensors", Some(limit))
+};
+const BOTH: Plan = |number| ("model.safetensors", (number % 2 == 0).then_some(LIMIT));
+
 #[test]
 fn a_file_over_a_file() {
-    survives("a_file_over_a_file", |_| ("model.safetensors", None));
+    survives("a_file_over_a_file", FILES);
 }
 
 #[test]
 fn a_burnpack_over_a_burnpack() {
-    survives("a_burnpack_over_a_burnpack", |_| ("model.bpk", None));
+    survives("a_burnpack_over_a_burnpack", BURNPACKS);
 }
 
 #[test]
 fn shards_over_shards() {
-    survives("shards_over_shards", |number| {
-        // Now and then as many as before, and others.
-        let limit = LIMIT / u64::from(number % 3 + 1);
-        ("model.safetensors", Some(limit))
-    });
+    survives("shards_over_shards", SHARDS);
 }
 
 #[test]
 fn a_file_over_shards_and_shards_over_a_file() {
-    survives("a_file_over_shards_and_shards_over_a_file", |number| {
-        ("model.safetensors", (number % 2 == 0).then_some(LIMIT))
-    });
+    survives("a_file_over_shards_and_shards_over_a_file", BOTH);
+}
+
+/// The same child under `strace`, with these arguments.
+#[cfg(target_os = "linux")]
+fn traced(arguments: &[&str], test: &str, folder: &Path, first: u32) -> std::process::Output {
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-y"]).args(arguments);
+    strace.arg(std::env::current_exe().unwrap());
+    strace.args(["--exact", test]);
+    strace.env(FOLDER, folder).env(FIRST, first.to_string());
+    strace.output().expect("strace is installed")
+}
+
+/// Killed before each call of the system that counts, one after another.
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "needs strace, and a minute"]
+fn killed_at_each_call_of_the_system() {
+    for (test, plan) in [
+        ("a_file_over_a_file", FILES),
+        ("a_burnpack_over_a_burnpack", BURNPACKS),
+        ("shards_over_shards", SHARDS),
+        ("a_file_over_shards_and_shards_over_a_file", BOTH),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        save(folder.path(), 0, plan);
+        let mut last = 0;
+        for call in 1..=100 {
+            let calls = "fsync,rename,link,linkat,unlink,unlinkat";
+            let inject = format!("inject={calls}:signal=KILL:when={call}");
+            let trace = format!("trace={calls}");
+            traced(
+                &["-e", &trace, "-e", &inject],
+                test,
+                folder.path(),
+                last + 1,
+            );
+            let now = saved(folder.path());
+            assert!(now >= last, "{now} after {last}, killed at call {call}");
+            last = now;
+        }
+        println!("{test}: 100 kills, {last} saves");
+    }
+}
+
+/// The data are on the disk before they have the name, and the name before the save is over.
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "needs strace"]
+fn files_are_synchronised_and_then_renamed() {
+    for (test, plan, name) in [
+        ("a_file_over_a_file", FILES, "model.safetensors"),
+        ("a_burnpack_over_a_burnpack", BURNPACKS, "model.bpk"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        save(folder.path(), 0, plan);
+        let trace = [
+            "-e",
+            "trace=fsync,rename",
+            "-e",
+            "inject=rename:signal=KILL:when=2",
+        ];
+        let output = traced(&trace, test, folder.path(), 1);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        let calls: Vec<&str> = text.lines().filter(|line| line.contains(name)).collect();
+        let folder = format!("{}>", folder.path().display());
+        let synchronised = text.lines().filter(|line| line.contains(&folder)).count();
+        assert!(
+            calls[0].contains("fsync(") && calls[0].contains(".tmp>"),
+            "{text}"
+        );
+        assert!(
+            calls[1].contains("rename(") && calls[1].contains(".tmp\""),
+            "{text}"
+        );
+        assert!(synchronised >= 1, "{text}");
+    }
 }
