@@ -5,7 +5,10 @@ use anyhow::{Result, ensure};
 use crate::workspace::{Workspace, output, run};
 
 /// What must be in every package.
-const FILES: [&str; 4] = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "src/lib.rs"];
+const FILES: [&str; 3] = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT"];
+
+/// And one of these.
+const ROOTS: [&str; 2] = ["src/lib.rs", "src/main.rs"];
 
 /// Package every library crate, offline: `cargo metadata` has fetched what that takes. `verify`
 /// also builds each package by itself, which compiles Burn once more.
@@ -16,11 +19,11 @@ pub fn check(workspace: &Workspace, verify: bool) -> Result<()> {
         command.args(["--package", name]);
         let listing = format!("package --offline --allow-dirty --list --package {name}");
         let listing = output(&mut workspace.cargo(&listing))?;
-        let is_missing = |file: &&&str| !listing.lines().any(|listed| listed == **file);
-        let missing: Vec<&&str> = FILES.iter().filter(is_missing).collect();
+        let is_there = |file: &&str| listing.lines().any(|listed| listed == *file);
+        let missing: Vec<&&str> = FILES.iter().filter(|file| !is_there(file)).collect();
         ensure!(
-            missing.is_empty(),
-            "the package of {name} would lack {missing:?}"
+            missing.is_empty() && ROOTS.iter().any(is_there),
+            "the package of {name} would lack {missing:?} or both of {ROOTS:?}"
         );
     }
     if !verify {
