@@ -117,7 +117,7 @@ fn content(entries: &[(String, String, Vec<u64>, i64, i64)], padding: usize, mor
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn headers_are_accepted_and_refused_alike(
@@ -207,7 +207,7 @@ fn burns(content: &[u8]) -> Result<Views, burn_pack::Error> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     /// Burn's reader is the one to agree with, but that it keeps one of two tensors of one name,
     /// lets them overlap, refuses scalars that we pass over, and knows no limit of dimensions.
