@@ -147,6 +147,10 @@ pub struct Written {
 /// limit their size: `model.safetensors` becomes `model-00001-of-00004.safetensors` and so on, and
 /// `model.safetensors.index.json`.
 ///
+/// A process that is killed meanwhile leaves the old checkpoint or the new one, and may leave files
+/// beside it that nothing names: `*.tmp`, and shards without an index. The next save is not in their
+/// way, nor is opening the folder.
+///
 /// # Errors
 /// [`CheckpointError`], and then nothing that was there has changed.
 pub fn write(

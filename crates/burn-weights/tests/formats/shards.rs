@@ -149,6 +149,7 @@ fn one_file_over_several_and_back() {
     assert_eq!(seeds(folder.path()), [20, 21]);
 }
 
+#[cfg(unix)]
 #[test]
 fn names_that_an_index_must_not_have_are_not_given() {
     let folder = Folder::new();
