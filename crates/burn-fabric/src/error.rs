@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use burn::data::dataset::DatasetError;
 use burn::tensor::{FloatDType, Shape};
 use burn_materialize::MaterializeError;
 
@@ -302,6 +303,81 @@ pub enum FabricError {
         /// The weight.
         weight: f64,
     },
+    /// A loader cannot be made like this; all that is wrong is told.
+    #[error("{}", listed("settings of the loader cannot be used", problems))]
+    DataSettings {
+        /// What is wrong.
+        problems: Vec<String>,
+    },
+    /// An item of a dataset cannot be had.
+    #[error("item {index} of the dataset cannot be had: {source}; mend it, or go on without it")]
+    Item {
+        /// Its place in the dataset.
+        index: usize,
+        /// The dataset's own error.
+        source: DatasetError,
+    },
+    /// The dataset panicked over an item.
+    #[error(
+        "the dataset panicked over item {index}: {message}; return an error from `Dataset::get` \
+         for what is wrong with an item"
+    )]
+    ItemPanicked {
+        /// Its place in the dataset.
+        index: usize,
+        /// The panic's text.
+        message: String,
+    },
+    /// The batcher panicked over a batch.
+    #[error(
+        "the batcher panicked over the batch of items {}: {message}",
+        numbers(items)
+    )]
+    BatcherPanicked {
+        /// Their places in the dataset.
+        items: Vec<usize>,
+        /// The panic's text.
+        message: String,
+    },
+    /// A loader of Burn's gave an error for a batch.
+    #[error("the loader has no batch: {source}")]
+    Loader {
+        /// Its own error.
+        source: DatasetError,
+    },
+    /// A loader of Burn's panicked.
+    #[error(
+        "the loader panicked: {message}; it may be in any state, so this was the epoch's last batch"
+    )]
+    LoaderPanicked {
+        /// The panic's text.
+        message: String,
+    },
+    /// A position belongs to a loader over other data, or in another order.
+    #[error(
+        "{}",
+        listed("things differ from where the position was taken", differences)
+    )]
+    OtherData {
+        /// Each with what was there and what is here.
+        differences: Vec<String>,
+    },
+    /// A loader of Burn's has an order that cannot be found again.
+    #[error(
+        "{batch} batches of the epoch are done, and the order of a loader of Burn's is not known: \
+         set up a `LoaderOverDataset`, or a `ReadyLoader` with `same_order(true)` where every epoch \
+         has the same batches"
+    )]
+    UnknownOrder {
+        /// Batches done.
+        batch: usize,
+    },
+    /// A loader was sent elsewhere while an iterator was over its batches.
+    #[error(
+        "the loader has another iterator now, or was sent to another position: take batches from \
+         one iterator at a time, the latest"
+    )]
+    DataIterator,
 }
 
 /// A gradient that does not fit its parameter.
@@ -329,6 +405,12 @@ fn listed(what: &str, problems: &[impl std::fmt::Display]) -> String {
     let lines = problems.iter().enumerate();
     let lines = lines.map(|(i, problem)| format!("\n  {}. {problem}", i + 1));
     format!("{count} {what}:{}", lines.collect::<String>())
+}
+
+/// The first few numbers, and how many more.
+fn numbers(numbers: &[usize]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
+    shorten(&numbers).replace('`', "")
 }
 
 /// The first few paths, and how many more.

@@ -11,6 +11,7 @@ use crate::accelerator::Candidates;
 use crate::backward::{BackwardTarget, backward};
 use crate::builder::FabricBuilder;
 use crate::config::Settings;
+use crate::data::{DataSource, FabricDataLoader};
 use crate::error::FabricError;
 use crate::gradients::{Accumulation, Clip, Clipped, clip};
 use crate::module::FabricModule;
@@ -206,6 +207,47 @@ impl Fabric {
         config: impl OptimizerConfig,
     ) -> Result<FabricOptimizer, FabricError> {
         FabricOptimizer::new(target, config, self.settings.missing_gradients)
+    }
+
+    /// Set up a loader whose batches are made on this Fabric's device: over a dataset with its batcher,
+    /// in an order that follows from the Fabric's seed and the epoch, or over a loader of Burn's.
+    ///
+    /// ```
+    /// use burn::data::dataloader::batcher::Batcher;
+    /// use burn::data::dataset::InMemDataset;
+    /// use burn::tensor::{Device, Tensor};
+    /// use burn_fabric::prelude::*;
+    ///
+    /// struct Stack;
+    ///
+    /// impl Batcher<f32, Tensor<1>> for Stack {
+    ///     fn batch(&self, items: Vec<f32>, device: &Device) -> Tensor<1> {
+    ///         Tensor::from_floats(items.as_slice(), device)
+    ///     }
+    /// }
+    ///
+    /// let fabric = Fabric::builder().seed(42).build()?;
+    /// let dataset = InMemDataset::new((0..10).map(|n| n as f32).collect());
+    /// let loader = LoaderOverDataset::new(dataset, Stack).batch_size(4).shuffle().workers(2);
+    /// let loader = fabric.setup_dataloader(loader)?;
+    /// assert_eq!(loader.num_batches(), Some(3));
+    /// for epoch in loader.epoch()..2 {
+    ///     for batch in loader.iter() {
+    ///         let batch = batch?;
+    ///         // ... and `loader.position()` goes into a checkpoint.
+    ///     }
+    ///     assert_eq!(loader.epoch(), epoch + 1);
+    /// }
+    /// # Ok::<(), FabricError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`FabricError::DataSettings`] with all that is wrong.
+    pub fn setup_dataloader<S: DataSource>(
+        &self,
+        source: S,
+    ) -> Result<FabricDataLoader<S::Batch>, FabricError> {
+        source.set_up(&self.device, self.settings.seed)
     }
 
     /// Compute the gradients of `loss` with respect to the parameters of `module`.

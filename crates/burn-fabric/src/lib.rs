@@ -48,6 +48,7 @@ mod backward;
 mod builder;
 mod change;
 mod config;
+mod data;
 mod ema;
 mod error;
 mod fabric;
@@ -66,6 +67,9 @@ pub use burn_materialize;
 pub use burn_materialize::InitRng;
 pub use change::ModuleChange;
 pub use config::{FabricConfig, MissingGradients, Origin, SettingProblem, Settings};
+pub use data::{
+    Batches, DataPosition, DataSource, FabricDataLoader, LoaderOverDataset, ReadyLoader, Sampling,
+};
 pub use ema::MovingAverage;
 pub use error::{FabricError, ShapeMismatch};
 pub use fabric::Fabric;
@@ -82,8 +86,9 @@ pub use setup::SetUp;
 /// What most programs import, next to Burn's own prelude.
 pub mod prelude {
     pub use crate::{
-        Accelerator, Clip, Fabric, FabricConfig, FabricError, FabricModule, FabricOptimizer,
-        InitRng, ParameterGroup, ParameterGroups,
+        Accelerator, Clip, DataPosition, Fabric, FabricConfig, FabricDataLoader, FabricError,
+        FabricModule, FabricOptimizer, InitRng, LoaderOverDataset, ParameterGroup, ParameterGroups,
+        ReadyLoader, Sampling,
     };
     pub use burn_materialize::{
         DTypePolicy, InitPlan, Layout, LoadReport, Materialize, Meta, Progress, ResetParameters,
