@@ -6,6 +6,7 @@ use burn::optim::GradientsParams;
 use burn::tensor::kind::Kind;
 use burn::tensor::{Gradients, Tensor};
 use burn_materialize::{Materialize, Pass, Role, Site, Slot, traverse};
+use burn_meta::panic_text;
 
 use crate::error::FabricError;
 use crate::gradients::{MAX_RANK, no_gradients, with_rank};
@@ -91,12 +92,9 @@ fn differentiate<const D: usize>(loss: &Tensor<D>) -> Result<Gradients, FabricEr
     // And over one whose graph an earlier backward walked; it says so before it takes anything
     // apart, so what is left is whole. Every other panic is somebody else's.
     catch_unwind(AssertUnwindSafe(|| loss.backward())).map_err(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        let text = panic_text(&*panic);
         match text.filter(|text| text.contains("graph tape has already been consumed")) {
-            Some(text) => FabricError::Backward {
-                message: text.to_owned(),
-            },
+            Some(message) => FabricError::Backward { message },
             None => resume_unwind(panic),
         }
     })

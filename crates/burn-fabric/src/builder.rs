@@ -46,6 +46,14 @@ impl FabricBuilder {
         self
     }
 
+    /// The seed of everything: of initial values, of the order of items, of
+    /// [`DeviceRng`](crate::DeviceRng), and of the device's own generator, which is seeded when the
+    /// Fabric is built. That one is the process's: another Fabric or thread may draw from it.
+    pub fn seed_everything(mut self, seed: u64) -> Self {
+        self.code.seed_everything = Some(seed);
+        self
+    }
+
     /// The generator of all initial values; [`InitRng::Portable`] unless said.
     pub fn init_rng(mut self, rng: InitRng) -> Self {
         self.code.init_rng = Some(rng);

@@ -45,6 +45,10 @@ pub struct FabricConfig {
     /// The seed of all initial values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+    /// The same, and of the device's own generator, which is seeded when the Fabric is built.
+    /// Not together with another `seed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed_everything: Option<u64>,
     /// The generator of initial values: `portable` or `device`.
     #[serde(skip_serializing_if = "Option::is_none", with = "init_rng")]
     pub init_rng: Option<InitRng>,
@@ -93,6 +97,7 @@ impl FabricConfig {
     pub const KEYS: &[&str] = &[
         "accelerator",
         "seed",
+        "seed_everything",
         "init_rng",
         "float_dtype",
         "accumulate",

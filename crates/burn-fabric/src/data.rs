@@ -9,4 +9,5 @@ mod workers;
 pub use batches::Batches;
 pub use loader::{DataPosition, FabricDataLoader};
 pub use order::Sampling;
+pub(crate) use source::caught;
 pub use source::{DataSource, LoaderOverDataset, ReadyLoader};

@@ -96,6 +96,14 @@ impl MovingAverage {
         Ok(traverse(module.inference()?, &mut put))
     }
 
+    pub(crate) fn averages(&self) -> &HashMap<String, BridgeTensor> {
+        &self.averages
+    }
+
+    pub(crate) fn averages_mut(&mut self) -> &mut HashMap<String, BridgeTensor> {
+        &mut self.averages
+    }
+
     /// The first paths of what is averaged.
     fn averaged<M: Materialize>(
         &self,

@@ -8,6 +8,7 @@ use burn_materialize::MaterializeError;
 
 use crate::accelerator::Candidates;
 use crate::change::ModuleChange;
+use crate::checkpoint::StateProblem;
 use crate::config::SettingProblem;
 use crate::pattern::PatternProblem;
 
@@ -372,6 +373,16 @@ pub enum FabricError {
         /// Batches done.
         batch: usize,
     },
+    /// A checkpoint cannot be written, opened or loaded; all that is wrong is told.
+    #[error("the checkpoint in {} cannot be {doing}: {}", folder.display(), listed("problems", problems))]
+    Checkpoint {
+        /// Its folder.
+        folder: PathBuf,
+        /// What was to be done.
+        doing: &'static str,
+        /// What is wrong.
+        problems: Vec<StateProblem>,
+    },
     /// A loader was sent elsewhere while an iterator was over its batches.
     #[error(
         "the loader has another iterator now, or was sent to another position: take batches from \
@@ -414,7 +425,7 @@ fn numbers(numbers: &[usize]) -> String {
 }
 
 /// The first few paths, and how many more.
-fn shorten(paths: &[String]) -> String {
+pub(crate) fn shorten(paths: &[String]) -> String {
     const SHOWN: usize = 4;
     let shown: Vec<String> = paths
         .iter()

@@ -12,6 +12,7 @@ use crate::backward::{BackwardTarget, backward};
 use crate::builder::FabricBuilder;
 use crate::config::Settings;
 use crate::data::{DataSource, FabricDataLoader};
+use crate::device_rng::DeviceRng;
 use crate::error::FabricError;
 use crate::gradients::{Accumulation, Clip, Clipped, clip};
 use crate::module::FabricModule;
@@ -40,6 +41,9 @@ impl Fabric {
 
     /// `device` without autodiff.
     pub(crate) fn new(device: Device, settings: Settings, candidates: Candidates) -> Self {
+        if settings.seed_everything {
+            device.seed(settings.seed);
+        }
         Self {
             device: device.autodiff(),
             settings,
@@ -248,6 +252,11 @@ impl Fabric {
         source: S,
     ) -> Result<FabricDataLoader<S::Batch>, FabricError> {
         source.set_up(&self.device, self.settings.seed)
+    }
+
+    /// What seeds the device's generator anew for each step, so that a resume draws the same.
+    pub fn device_rng(&self) -> DeviceRng {
+        DeviceRng::new(self.inference_device(), self.settings.seed)
     }
 
     /// Compute the gradients of `loss` with respect to the parameters of `module`.

@@ -3,6 +3,7 @@
 mod accumulate;
 mod clip;
 
+pub(crate) use accumulate::Waiting;
 pub use accumulate::{Accumulation, MicroBatch, MicroBatches};
 pub(crate) use clip::clip;
 pub use clip::{Clip, Clipped, NonFinite};

@@ -43,16 +43,22 @@
 //! # Ok::<(), burn_fabric::FabricError>(())
 //! ```
 
+// The derive names this crate from outside; this lets it be used inside as well.
+extern crate self as burn_fabric;
+
 mod accelerator;
 mod backward;
 mod builder;
 mod change;
+mod checkpoint;
 mod config;
 mod data;
+mod device_rng;
 mod ema;
 mod error;
 mod fabric;
 mod gradients;
+mod interrupt;
 mod module;
 mod optimizer;
 mod parameters;
@@ -65,15 +71,22 @@ pub use backward::BackwardTarget;
 pub use builder::FabricBuilder;
 pub use burn_materialize;
 pub use burn_materialize::InitRng;
+pub use burn_materialize_derive::TrainingState;
 pub use change::ModuleChange;
+pub use checkpoint::{
+    Better, Checkpoints, LoadOptions, LoadedState, Loading, OptimizerMatch, PendingSave,
+    SavedState, Saving, StateProblem, TrainingState,
+};
 pub use config::{FabricConfig, MissingGradients, Origin, SettingProblem, Settings};
 pub use data::{
     Batches, DataPosition, DataSource, FabricDataLoader, LoaderOverDataset, ReadyLoader, Sampling,
 };
+pub use device_rng::DeviceRng;
 pub use ema::MovingAverage;
 pub use error::{FabricError, ShapeMismatch};
 pub use fabric::Fabric;
 pub use gradients::{Accumulation, Clip, Clipped, MicroBatch, MicroBatches, NonFinite};
+pub use interrupt::Interrupt;
 pub use module::FabricModule;
 pub use optimizer::{
     Custom, FabricOptimizer, OptimizerConfig, OptimizerTarget, ParameterGroup, ParameterGroups,
@@ -86,9 +99,10 @@ pub use setup::SetUp;
 /// What most programs import, next to Burn's own prelude.
 pub mod prelude {
     pub use crate::{
-        Accelerator, Clip, DataPosition, Fabric, FabricConfig, FabricDataLoader, FabricError,
-        FabricModule, FabricOptimizer, InitRng, LoaderOverDataset, ParameterGroup, ParameterGroups,
-        ReadyLoader, Sampling,
+        Accelerator, Better, Checkpoints, Clip, DataPosition, DeviceRng, Fabric, FabricConfig,
+        FabricDataLoader, FabricError, FabricModule, FabricOptimizer, InitRng, Interrupt,
+        LoadOptions, LoaderOverDataset, ParameterGroup, ParameterGroups, ReadyLoader, Sampling,
+        SavedState, TrainingState,
     };
     pub use burn_materialize::{
         DTypePolicy, InitPlan, Layout, LoadReport, Materialize, Meta, Progress, ResetParameters,

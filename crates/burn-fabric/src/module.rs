@@ -118,18 +118,34 @@ impl<M: Materialize> FabricModule<M> {
     /// two tensors; [`FabricError::Poisoned`]. The module is then as it was, as it is after a panic
     /// in `change`.
     pub fn map(&mut self, change: impl FnOnce(M) -> M) -> Result<(), FabricError> {
+        let changed = change(detached(self.module()?));
+        let changed = self.checked(changed)?;
+        self.put_changed(changed);
+        Ok(())
+    }
+
+    /// What this module may become, with its ties put together, or what it may not.
+    pub(crate) fn checked(&self, changed: M) -> Result<M, FabricError> {
         let module = self.module()?;
-        let changed = change(detached(module));
         let held = self.registered.held();
         let changes = changes(&inventory(module), &inventory(&changed), &held);
         if !changes.is_empty() {
             return Err(FabricError::Changed { changes });
         }
-        let changed = retie(changed)?;
+        Ok(retie(changed)?)
+    }
+
+    /// Put what was [`checked`](FabricModule::checked) in its place.
+    fn put_changed(&mut self, changed: M) {
         self.registered.replace_parameters(parameters(&changed));
         self.recipes.forget_missing(&changed);
         self.module = Some(changed);
-        Ok(())
+    }
+
+    /// Put what was loaded and [`checked`](FabricModule::checked) in its place.
+    pub(crate) fn put_loaded(&mut self, changed: M, report: Option<LoadReport>) {
+        self.put_changed(changed);
+        self.load = report.or_else(|| self.load.take());
     }
 
     /// What `setup` did otherwise than usual.

@@ -20,9 +20,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use burn::module::ParamId;
 use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLearningRate;
 use burn::optim::{DynState, GradientsParams};
-use burn::tensor::Shape;
+use burn::tensor::{Device, Shape};
 use burn_materialize::Materialize;
 
+use crate::checkpoint::Remembered;
 use crate::config::MissingGradients;
 use crate::error::FabricError;
 use crate::module::FabricModule;
@@ -54,6 +55,7 @@ struct Tracked {
     full_path: String,
     id: ParamId,
     shape: Shape,
+    device: Device,
     group: usize,
     state: Option<DynState>,
 }
@@ -86,6 +88,7 @@ impl FabricOptimizer {
                 full_path: parameter.full_path(),
                 id: parameter.id,
                 shape: parameter.shape.clone(),
+                device: parameter.device.clone(),
                 group: *group,
                 state: None,
             })
@@ -146,6 +149,29 @@ impl FabricOptimizer {
     /// with the module's number.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.tracked.iter().map(|one| one.full_path.as_str())
+    }
+
+    /// What it remembers of each parameter, in its own order.
+    pub(crate) fn remembered(&self) -> Vec<Remembered> {
+        let one = |one: &Tracked| {
+            let optimizer = &self.groups[one.group].optimizer;
+            Remembered {
+                path: one.full_path.clone(),
+                shape: one.shape.clone(),
+                name: optimizer.name,
+                optimizer: optimizer.optimizer.clone(),
+                device: one.device.clone(),
+                state: one.state.clone(),
+            }
+        };
+        self.tracked.iter().map(one).collect()
+    }
+
+    /// Remember this instead, for each parameter in its own order.
+    pub(crate) fn restore(&mut self, states: Vec<Option<DynState>>) {
+        for (one, state) in self.tracked.iter_mut().zip(states) {
+            one.state = state;
+        }
     }
 
     /// Forget what was remembered of the parameters whose path `select` accepts, as if they had

@@ -415,3 +415,24 @@ fn what_goes_wrong_in_a_loader_of_burns_is_an_error() {
     let empty = fabric().setup_dataloader(burns(numbers(0)));
     assert!(matches!(empty, Err(FabricError::DataSettings { .. })));
 }
+
+/// Groups of micro-batches ask whether a batch was the last one; that counts for none.
+#[test]
+fn grouped_batches_count_when_the_loop_has_had_them() {
+    let fabric = fabric();
+    let positions = |loader: FabricDataLoader<Vec<usize>>| {
+        let accumulation = fabric.accumulate(2).unwrap();
+        let batches = accumulation.groups(loader.iter());
+        let seen = batches.map(|(batch, place)| {
+            batch.unwrap();
+            (loader.position().batch, place.is_last())
+        });
+        seen.collect::<Vec<_>>()
+    };
+    let all = [(1, false), (2, true), (3, true)];
+    assert_eq!(positions(set_up(over(numbers(7)))), all);
+    let ready = DataLoaderBuilder::new(Keep::default())
+        .batch_size(3)
+        .build(numbers(7));
+    assert_eq!(positions(set_up(ReadyLoader::new(ready))), all);
+}

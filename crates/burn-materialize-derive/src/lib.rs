@@ -1,4 +1,4 @@
-//! The derives of burn-materialize, which re-exports them beside their traits.
+//! The derives of burn-materialize and burn-fabric, which re-export them beside their traits.
 //!
 //! Each goes through named stages, a file each: the syntax tree, the attributes, validity, the
 //! expansion. All mistakes in an item are reported at once, each at its place.
@@ -10,6 +10,7 @@ mod constant;
 mod errors;
 mod expand;
 mod krate;
+mod state;
 mod valid;
 
 use proc_macro::TokenStream;
@@ -92,4 +93,19 @@ pub fn derive_materialize(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(ResetParameters, attributes(reset, materialize, module))]
 pub fn derive_reset_parameters(input: TokenStream) -> TokenStream {
     expand::derive(&parse_macro_input!(input as DeriveInput), Namespace::Reset).into()
+}
+
+/// Derives `TrainingState` of burn-fabric: every field is a part of a checkpoint, under its own name.
+///
+/// | field | what is kept |
+/// |---|---|
+/// | plain | what its type says; the type must be a `TrainingState` |
+/// | `#[state(serde)]` | its value, by serde |
+/// | `#[state(skip)]` | nothing: it stays as it is |
+///
+/// Takes structs with named fields. `#[state(crate = some::path)]` on the struct says where
+/// burn-fabric is, where it is not a dependency.
+#[proc_macro_derive(TrainingState, attributes(state))]
+pub fn derive_training_state(input: TokenStream) -> TokenStream {
+    state::derive(&parse_macro_input!(input as DeriveInput)).into()
 }

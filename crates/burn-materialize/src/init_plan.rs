@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use burn::module::{Initializer, Param};
 use burn::tensor::kind::Basic;
 use burn::tensor::{DType, Device, Shape, Tensor};
-use burn_meta::{TensorId, tensor_id};
+use burn_meta::{TensorId, panic_text, tensor_id};
 
 use crate::error::Problem;
 use crate::inventory::Inventory;
@@ -186,9 +186,7 @@ impl<'a> InitPlan<'a> {
         let device = self.device;
         catch_unwind(AssertUnwindSafe(|| initialize(device)))
             .map_err(|panic| {
-                let text = panic.downcast_ref::<String>().map(String::as_str);
-                let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-                let message = text.unwrap_or("no reason given").to_owned();
+                let message = panic_text(&*panic).unwrap_or_else(|| "no reason given".to_owned());
                 let path = self.stack.path().to_owned();
                 self.declarations
                     .problems

@@ -70,5 +70,5 @@ pub use train::valid;
 pub use traversal::{Pass, Traversal, traverse};
 pub use weights::{
     Absent, Cast, CopyMade, DTypePolicy, Layout, LoadReport, Loaded, LoadedTensor, Progress,
-    SaveOptions, TieFilled, Weights, load, save,
+    SaveOptions, SavePlan, TieFilled, Weights, load, save, save_plan,
 };

@@ -52,6 +52,8 @@ pub trait Slot {
     /// Replace the value by a function of it, outside of any autodiff graph, in place where nobody
     /// else holds the tensor. What required gradients is a new leaf that does.
     fn update(&mut self, update: &mut dyn FnMut(BridgeTensor) -> BridgeTensor);
+    /// Say whether [`train`](Slot::train) makes it require gradients; only a parameter can.
+    fn set_trainable(&mut self, _trainable: bool) {}
     /// Turn autodiff on as `Module::train` does, without gradient checkpointing. A leaf stays the
     /// leaf it is; what requires gradients and is none becomes one.
     fn train(&mut self);
@@ -233,6 +235,10 @@ where
                 mapper,
             )
         });
+    }
+
+    fn set_trainable(&mut self, trainable: bool) {
+        self.change(|param| param.set_require_grad(trainable));
     }
 
     fn train(&mut self) {

@@ -52,5 +52,5 @@ pub use evaluate::{place_data, swapped};
 pub use generator::DrawKey;
 pub use memory::{DeviceMemory, confirm};
 pub use recipe::{Recipe, RecipeKind};
-pub use record::{Recording, record};
+pub use record::{Recording, panic_text, record};
 pub use tensor::{is_meta_device, read, tensor_id};

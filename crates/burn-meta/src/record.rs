@@ -85,7 +85,15 @@ fn mixes_scopes(message: &str) -> bool {
     message.contains("not on the same device") && message.matches("Capture(").count() == 2
 }
 
-pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> Option<String> {
+/// The text of a panic that was caught, where it has one.
+///
+/// ```
+/// use burn_meta::panic_text;
+///
+/// let panic = std::panic::catch_unwind(|| panic!("no such layer")).unwrap_err();
+/// assert_eq!(panic_text(&*panic).as_deref(), Some("no such layer"));
+/// ```
+pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> Option<String> {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied())
         .map(str::to_owned)

@@ -6,6 +6,7 @@ use burn::backend::ops::FloatTensorOps;
 use burn::backend::{Dispatch, Scalar};
 use burn::tensor::{Device, FloatDType, Shape, read_sync};
 use burn_materialize::is_meta_device;
+use burn_meta::panic_text;
 
 use super::Accelerator;
 use crate::error::FabricError;
@@ -238,9 +239,7 @@ fn computes(device: &Device) -> Result<(), String> {
         }
     };
     catch_unwind(compute).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-        Err(text.unwrap_or("Burn panics without a reason").to_owned())
+        Err(panic_text(&*panic).unwrap_or_else(|| "Burn panics without a reason".to_owned()))
     })
 }
 

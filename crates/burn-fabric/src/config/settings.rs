@@ -20,6 +20,8 @@ pub struct Settings {
     pub accelerator: Accelerator,
     /// The seed of all initial values.
     pub seed: u64,
+    /// Whether the device's own generator is seeded with it when the Fabric is built.
+    pub seed_everything: bool,
     /// The generator of all initial values.
     pub init_rng: InitRng,
     /// The dtype of float tensors that name none; the device's own default where nobody said.
@@ -71,7 +73,10 @@ impl Layers {
             "accelerator",
             self.find(|config| config.accelerator.clone()),
         );
-        let seed = resolve.one("seed", self.find(|config| config.seed));
+        let (seed, seed_everything) = resolve.seed(
+            self.find(|config| config.seed),
+            self.find(|config| config.seed_everything),
+        );
         let init_rng = resolve.one("init_rng", self.find(|config| config.init_rng));
         let float_dtype = resolve.float_dtype(self.find(|config| config.float_dtype));
         let accumulate = self.find(|config| config.accumulate);
@@ -92,6 +97,7 @@ impl Layers {
         Ok(Settings {
             accelerator,
             seed,
+            seed_everything,
             init_rng,
             float_dtype,
             accumulate,
@@ -123,6 +129,45 @@ impl Resolve {
     fn row(&mut self, key: &str, value: &dyn fmt::Display, origin: &Origin) {
         self.rows
             .push([key.to_owned(), value.to_string(), why(key, origin)]);
+    }
+
+    /// One seed, of the stronger layer; and whether any says that it is for everything.
+    fn seed(
+        &mut self,
+        seed: Option<(u64, &Origin)>,
+        everything: Option<(u64, &Origin)>,
+    ) -> (u64, bool) {
+        self.exclusive("seed", &seed, "seed_everything", &everything);
+        let stronger = if rank(&everything) > rank(&seed) {
+            everything
+        } else {
+            seed
+        };
+        let chosen = self.one("seed", stronger);
+        let (value, origin) = match everything {
+            Some((_, origin)) => ("on", origin),
+            None => ("off", &Origin::Default),
+        };
+        self.row("seed_everything", &value, origin);
+        (chosen, everything.is_some())
+    }
+
+    /// Two settings of one place that exclude each other.
+    fn exclusive<T>(
+        &mut self,
+        first: &str,
+        one: &Option<(T, &Origin)>,
+        second: &str,
+        other: &Option<(T, &Origin)>,
+    ) {
+        if let (Some((_, one)), Some((_, other))) = (one, other)
+            && one == other
+        {
+            self.problems.push(SettingProblem::Exclusive {
+                first: written(first, one),
+                second: written(second, other),
+            });
+        }
     }
 
     fn float_dtype(&mut self, found: Option<(FloatDType, &Origin)>) -> Option<FloatDType> {
@@ -157,15 +202,7 @@ impl Resolve {
         let positive = |bound: &f64| *bound > 0.0 && bound.is_finite();
         self.check("clip_norm", &norm, positive, "above 0");
         self.check("clip_value", &value, positive, "above 0");
-        if let (Some((_, first)), Some((_, second))) = (&norm, &value)
-            && first == second
-        {
-            self.problems.push(SettingProblem::Exclusive {
-                first: written("clip_norm", first),
-                second: written("clip_value", second),
-            });
-        }
-        let rank = |found: &Option<(f64, &Origin)>| found.map_or(0, |(_, origin)| strength(origin));
+        self.exclusive("clip_norm", &norm, "clip_value", &value);
         let stronger = if rank(&value) > rank(&norm) {
             value.map(|found| ("clip_value", found, Clip::Value(found.0)))
         } else {
@@ -189,6 +226,11 @@ pub(super) fn strength(origin: &Origin) -> usize {
         Origin::Environment => 3,
         Origin::Code => 4,
     }
+}
+
+/// The strength of a setting that may not be there.
+fn rank<T>(found: &Option<(T, &Origin)>) -> usize {
+    found.as_ref().map_or(0, |(_, origin)| strength(origin))
 }
 
 /// A setting's name where it was written.

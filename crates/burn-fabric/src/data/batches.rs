@@ -31,7 +31,13 @@ enum Origin<'l, O> {
         order: Arc<[usize]>,
         workers: Option<Workers<O>>,
     },
-    Ready(Box<dyn DataLoaderIterator<O> + 'l>),
+    Ready {
+        batches: Box<dyn DataLoaderIterator<O> + 'l>,
+        /// The batch after the one that the loop has: whoever asks whether it had the last one
+        /// need not take one for that, which would count.
+        ahead: Option<Result<O, FabricError>>,
+        is_exhausted: bool,
+    },
 }
 
 impl<'l, O: Send + 'static> Batches<'l, O> {
@@ -53,7 +59,14 @@ impl<'l, O: Send + 'static> Batches<'l, O> {
                 };
                 (origin, 0)
             }
-            Kind::Ready { loader, .. } => (Origin::Ready(loader.iter()), state.batch),
+            Kind::Ready { loader, .. } => {
+                let origin = Origin::Ready {
+                    batches: loader.iter(),
+                    ahead: None,
+                    is_exhausted: false,
+                };
+                (origin, state.batch)
+            }
         };
         Self {
             loader,
@@ -88,16 +101,34 @@ impl<'l, O: Send + 'static> Batches<'l, O> {
                 let ahead = workers.as_ref().and_then(|workers| workers.take(batch));
                 Some(ahead.unwrap_or_else(|| plan.make(order, batch)))
             }
-            Origin::Ready(batches) => match caught(|| batches.next()) {
-                Ok(batch) => {
-                    batch.map(|batch| batch.map_err(|source| FabricError::Loader { source }))
-                }
-                Err(message) => {
-                    // Burn's iterator may be in any state now.
-                    self.is_over = true;
-                    Some(Err(FabricError::LoaderPanicked { message }))
-                }
-            },
+            Origin::Ready {
+                batches,
+                ahead,
+                is_exhausted,
+            } => {
+                let mut take = || {
+                    if *is_exhausted {
+                        return None;
+                    }
+                    match caught(|| batches.next()) {
+                        Ok(Some(batch)) => {
+                            Some(batch.map_err(|source| FabricError::Loader { source }))
+                        }
+                        Ok(None) => {
+                            *is_exhausted = true;
+                            None
+                        }
+                        Err(message) => {
+                            // Burn's iterator may be in any state now.
+                            *is_exhausted = true;
+                            Some(Err(FabricError::LoaderPanicked { message }))
+                        }
+                    }
+                };
+                let batch = ahead.take().or_else(&mut take)?;
+                *ahead = take();
+                Some(batch)
+            }
         }
     }
 }
@@ -125,8 +156,11 @@ impl<O: Send + 'static> Iterator for Batches<'_, O> {
             return self.end();
         };
         self.next += 1;
-        if batch.is_ok() {
-            self.loader.state().batch = self.next;
+        match &batch {
+            Ok(_) => self.loader.state().batch = self.next,
+            // Nothing follows, and the epoch is not over either.
+            Err(FabricError::LoaderPanicked { .. }) => self.is_over = true,
+            Err(_) => {}
         }
         Some(batch)
     }
@@ -137,7 +171,14 @@ impl<O: Send + 'static> Iterator for Batches<'_, O> {
                 let left = plan.batches() - self.next;
                 (left, Some(left))
             }
-            Origin::Ready(_) if !self.is_over => (0, None),
+            Origin::Ready {
+                ahead,
+                is_exhausted,
+                ..
+            } if !self.is_over => {
+                let known = usize::from(ahead.is_some());
+                (known, is_exhausted.then_some(known))
+            }
             _ => (0, Some(0)),
         }
     }

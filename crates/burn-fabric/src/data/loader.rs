@@ -147,6 +147,13 @@ impl<O> FabricDataLoader<O> {
     /// [`FabricError::UnknownOrder`] inside an epoch of a loader of Burn's that is not known to
     /// have the same order. The loader is where it was then.
     pub fn restore(&self, position: &DataPosition) -> Result<(), FabricError> {
+        self.check(position)?;
+        self.go_to(position);
+        Ok(())
+    }
+
+    /// Whether it can go on from there.
+    pub(crate) fn check(&self, position: &DataPosition) -> Result<(), FabricError> {
         let here = self.position();
         let mut differences = Vec::new();
         let mut compare = |what: &str, found: String, expected: String| {
@@ -185,12 +192,15 @@ impl<O> FabricDataLoader<O> {
             let batch = position.batch;
             return Err(FabricError::UnknownOrder { batch });
         }
+        Ok(())
+    }
+
+    pub(crate) fn go_to(&self, position: &DataPosition) {
         let mut state = self.state();
         state.epoch = position.epoch;
         state.batch = position.batch;
         state.seed = position.seed;
         state.generation += 1;
-        Ok(())
     }
 
     /// Go to the beginning of an epoch, counted from 0.

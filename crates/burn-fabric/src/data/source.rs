@@ -1,6 +1,5 @@
 //! What batches are made from.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -8,6 +7,7 @@ use burn::data::dataloader::DataLoader;
 use burn::data::dataloader::batcher::Batcher;
 use burn::data::dataset::Dataset;
 use burn::tensor::Device;
+use burn_meta::panic_text;
 
 use super::loader::FabricDataLoader;
 use super::order::Sampling;
@@ -232,14 +232,11 @@ fn get<I>(dataset: &dyn Dataset<I>, indices: &[usize]) -> Result<Vec<I>, FabricE
 }
 
 /// What `work` returns, or the text of its panic.
-pub(super) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     // What the closure shares is the user's dataset or batcher, which is used again only if the
     // user goes on after the error.
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic: Box<dyn Any + Send>| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-        text.unwrap_or("a panic without a text").to_owned()
-    })
+    catch_unwind(AssertUnwindSafe(work))
+        .map_err(|panic| panic_text(&*panic).unwrap_or_else(|| "a panic without a text".to_owned()))
 }
 
 /// A loader of Burn's that is ready.

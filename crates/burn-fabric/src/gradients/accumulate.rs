@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use burn::module::ParamId;
 use burn::optim::GradientsParams;
+use burn::tensor::Tensor;
+use burn::tensor::kind::BridgeTensor;
 
 use super::{check_shapes, no_gradients, with_rank};
 use crate::config::SettingProblem;
@@ -50,12 +52,26 @@ pub struct Accumulation {
     weight: f64,
     /// The group that what is in `sums` belongs to.
     group: Option<u64>,
+    /// Micro-batches of the group that are done.
+    done: usize,
+    /// Whether the group was begun before a checkpoint that was loaded since.
+    resumed: bool,
+}
+
+/// What waits for its group to end: what a checkpoint keeps of an [`Accumulation`].
+pub(crate) struct Waiting {
+    pub(crate) size: usize,
+    pub(crate) done: usize,
+    pub(crate) weight: f64,
+    pub(crate) sums: Vec<(ParamId, BridgeTensor)>,
 }
 
 /// Where a micro-batch stands in its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MicroBatch {
     is_last: bool,
+    /// Its number in its group, where [`Accumulation::groups`] made it.
+    number: usize,
     /// The group, where [`Accumulation::groups`] made it.
     group: Option<u64>,
 }
@@ -64,11 +80,13 @@ impl MicroBatch {
     /// More follow. For loops of your own; [`Accumulation::groups`] makes them otherwise.
     pub const INNER: Self = Self {
         is_last: false,
+        number: 0,
         group: None,
     };
     /// It ends its group. For loops of your own.
     pub const LAST: Self = Self {
         is_last: true,
+        number: 0,
         group: None,
     };
 
@@ -92,18 +110,23 @@ impl Accumulation {
             held: HashMap::new(),
             weight: 0.0,
             group: None,
+            done: 0,
+            resumed: false,
         })
     }
 
     /// Pair each batch with its place in its group. The last batch ends its group however few came
     /// before it, so no gradient is left behind. A batch that is to be left out is given to
-    /// [`skip`](Accumulation::skip).
+    /// [`skip`](Accumulation::skip). A group that was begun before a checkpoint goes on where it was.
     pub fn groups<I: IntoIterator>(&self, batches: I) -> MicroBatches<I::IntoIter> {
         MicroBatches {
             batches: batches.into_iter().peekable(),
             size: self.size,
-            place: 0,
-            group: NEXT_GROUP.fetch_add(1, Ordering::Relaxed),
+            place: if self.resumed { self.done } else { 0 },
+            group: match self.group {
+                Some(group) if self.resumed => group,
+                _ => NEXT_GROUP.fetch_add(1, Ordering::Relaxed),
+            },
         }
     }
 
@@ -163,11 +186,13 @@ impl Accumulation {
         }
         self.group = place.group;
         self.weight += weight;
+        self.advance(place);
         Ok(if place.is_last { self.finish() } else { None })
     }
 
     /// Leave a batch out; the mean of its group, when it would have ended it.
     pub fn skip(&mut self, place: MicroBatch) -> Option<GradientsParams> {
+        self.advance(place);
         if place.is_last { self.finish() } else { None }
     }
 
@@ -179,6 +204,7 @@ impl Accumulation {
     /// End the group: the mean of what waits. For a stream of batches whose end shows only when it
     /// is there; [`groups`](Accumulation::groups) needs no such call.
     pub fn finish(&mut self) -> Option<GradientsParams> {
+        (self.done, self.resumed) = (0, false);
         let weight = std::mem::take(&mut self.weight);
         let mut mean = std::mem::take(&mut self.sums);
         let held = std::mem::take(&mut self.held);
@@ -195,6 +221,45 @@ impl Accumulation {
             }
         }
         Some(mean)
+    }
+}
+
+impl Accumulation {
+    fn advance(&mut self, place: MicroBatch) {
+        self.done = place.number;
+        self.resumed = false;
+    }
+
+    pub(crate) fn waiting(&self) -> Waiting {
+        let mut held: Vec<(ParamId, usize)> =
+            self.held.iter().map(|(id, rank)| (*id, *rank)).collect();
+        held.sort();
+        let sum = |(id, rank)| {
+            with_rank!(rank, D => {
+                self.sums.get::<D>(id).map(|sum| (id, sum.into_bridge()))
+            })
+        };
+        Waiting {
+            size: self.size,
+            done: self.done,
+            weight: self.weight,
+            sums: held.into_iter().filter_map(sum).collect(),
+        }
+    }
+
+    /// Go on where another one was, of the same size.
+    pub(crate) fn resume(&mut self, waiting: Waiting) {
+        self.sums = GradientsParams::new();
+        self.held.clear();
+        for (id, sum) in waiting.sums {
+            let rank = sum.shape().rank();
+            with_rank!(rank, D => self.sums.register(id, Tensor::<D>::from_bridge(sum)));
+            self.held.insert(id, rank);
+        }
+        self.weight = waiting.weight;
+        self.done = waiting.done;
+        self.group = Some(NEXT_GROUP.fetch_add(1, Ordering::Relaxed));
+        self.resumed = true;
     }
 }
 
@@ -215,13 +280,24 @@ impl<I: Iterator> Iterator for MicroBatches<I> {
     fn next(&mut self) -> Option<Self::Item> {
         let batch = self.batches.next()?;
         self.place += 1;
-        let group = Some(self.group);
-        let is_last = self.place >= self.size || self.batches.peek().is_none();
+        let (group, number) = (Some(self.group), self.place);
+        // A loader knows whether there is one more; one that is taken to see counts as had.
+        let is_over = match self.batches.size_hint() {
+            (1.., _) => false,
+            (0, Some(0)) => true,
+            (0, _) => self.batches.peek().is_none(),
+        };
+        let is_last = self.place >= self.size || is_over;
         if is_last {
             self.place = 0;
             self.group = NEXT_GROUP.fetch_add(1, Ordering::Relaxed);
         }
-        Some((batch, MicroBatch { is_last, group }))
+        let place = MicroBatch {
+            is_last,
+            number,
+            group,
+        };
+        Some((batch, place))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -1,6 +1,7 @@
 //! What an optimizer can be made from.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use burn::optim::decay::WeightDecayConfig;
 use burn::optim::grad_clipping::GradientClipping;
@@ -8,6 +9,7 @@ use burn::optim::{
     AdaGradConfig, AdafactorConfig, AdamConfig, AdamWConfig, AdanConfig, DynOptimizer, LambConfig,
     LionConfig, MuonConfig, Optimizer, RmsPropConfig, SgdConfig,
 };
+use burn_meta::panic_text;
 use serde_json::Value;
 
 use super::groups::ParameterGroups;
@@ -58,7 +60,7 @@ pub(crate) trait Configured: Send + Sync {
 /// An optimizer that is ready.
 pub(crate) struct BuiltOptimizer {
     pub(crate) name: &'static str,
-    pub(crate) optimizer: Box<dyn DynOptimizer>,
+    pub(crate) optimizer: Arc<dyn DynOptimizer>,
     /// Burn's own clipping, of each parameter by itself.
     pub(crate) clipping: Option<GradientClipping>,
     /// The one rank it takes; any, where nothing is said.
@@ -88,7 +90,7 @@ impl<O: Optimizer + 'static> Configured for Custom<O> {
         }
         Ok(BuiltOptimizer {
             name: std::any::type_name::<O>(),
-            optimizer: Box::new(self.0.clone()),
+            optimizer: Arc::new(self.0.clone()),
             clipping: None,
             rank: None,
         })
@@ -114,14 +116,13 @@ macro_rules! configs {
                     name: stringify!($config),
                     // The configurations keep their clipping to themselves; what they make shows it.
                     clipping: config.init().grad_clipping().cloned(),
-                    optimizer: Box::new(config.build()),
+                    optimizer: Arc::new(config.build()),
                     rank: $rank,
                 };
                 // Burn checks what it checks by panicking.
                 catch_unwind(AssertUnwindSafe(build)).map_err(|panic| {
-                    let text = panic.downcast_ref::<String>().map(String::as_str);
-                    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-                    let message = text.unwrap_or("Burn gives no reason").to_owned();
+                    let text = panic_text(&*panic);
+                    let message = text.unwrap_or_else(|| "Burn gives no reason".to_owned());
                     vec![SettingProblem::Rejected { place: place.to_owned(), message }]
                 })
             }

@@ -25,7 +25,7 @@ pub use load::{Loaded, load};
 pub(crate) use matching::{Matching, match_weights, own_dtype};
 pub(crate) use names::Lineage;
 pub use report::{Absent, Cast, CopyMade, LoadReport, LoadedTensor, TieFilled};
-pub use save::{SaveOptions, save};
+pub use save::{SaveOptions, SavePlan, save, save_plan};
 pub(crate) use values::{FileTensor, Reader};
 
 /// A checkpoint, and how its tensors go into a module.

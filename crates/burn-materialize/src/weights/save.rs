@@ -110,6 +110,51 @@ pub fn save<M: Materialize>(
     path: impl AsRef<Path>,
     options: &SaveOptions,
 ) -> Result<Written, MaterializeError> {
+    save_plan(module, options)?.write(path)
+}
+
+/// What [`save`] writes: the tensors of a module as they are now, whatever is done to it later. They
+/// are read when they are written, which another thread may do.
+///
+/// ```
+/// use burn::nn::LinearConfig;
+/// use burn::tensor::Device;
+/// use burn_materialize::{SaveOptions, reset_to_defaults, save_plan};
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("linear.safetensors");
+/// let mut linear = LinearConfig::new(4, 2).init(&Device::flex());
+/// reset_to_defaults(&mut linear, 42)?;
+/// let plan = save_plan(&linear, &SaveOptions::new())?;
+/// let writing = std::thread::spawn(move || plan.write(path));
+/// reset_to_defaults(&mut linear, 43)?; // not what is saved
+/// assert_eq!(writing.join().unwrap()?.bytes, 40);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct SavePlan {
+    tensors: Vec<Outgoing>,
+    options: WriteOptions,
+}
+
+impl SavePlan {
+    /// Write it, as [`save`] does.
+    ///
+    /// # Errors
+    /// [`MaterializeError::Checkpoint`] when it cannot be written; what was there is as it was.
+    pub fn write(self, path: impl AsRef<Path>) -> Result<Written, MaterializeError> {
+        Ok(write(path, self.tensors, &self.options)?)
+    }
+}
+
+/// Collect what [`save`] writes.
+///
+/// # Errors
+/// As [`save`] refuses.
+pub fn save_plan<M: Materialize>(
+    module: &M,
+    options: &SaveOptions,
+) -> Result<SavePlan, MaterializeError> {
     check_real_ties(module, &inventory(module))?;
     let layout = match options.layout {
         Layout::PyTorch => Layout::PyTorch,
@@ -137,7 +182,10 @@ pub fn save<M: Materialize>(
             .or_insert_with(|| "pt".to_owned());
     }
     metadata.extend(collect.other_names());
-    Ok(write(path, collect.outgoing(), &write_options)?)
+    Ok(SavePlan {
+        tensors: collect.outgoing(),
+        options: write_options,
+    })
 }
 
 /// A tensor to save, with the names it may be saved under.

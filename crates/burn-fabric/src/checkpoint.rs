@@ -1,0 +1,28 @@
+//! The state of a training run in files: written whole or not at all, checked whole before it is
+//! taken.
+//!
+//! A checkpoint is a folder: a manifest, and a safetensors file for each part that has tensors. The
+//! manifest names each file with its length and hash, and carries a hash of itself; it is renamed
+//! into its place last. Until then the folder is what it was.
+
+mod folder;
+mod load;
+mod manifest;
+mod part;
+mod parts;
+mod plain;
+mod problem;
+mod save;
+mod saved;
+
+pub use folder::{Better, Checkpoints};
+pub use load::{LoadOptions, LoadedState, OptimizerMatch};
+pub use part::{Loading, Saving, TrainingState};
+pub use problem::StateProblem;
+pub use save::PendingSave;
+pub use saved::SavedState;
+
+use part::WriteTensors;
+pub(crate) use part::{Content, Kind};
+pub(crate) use parts::Remembered;
+pub(crate) use plain::encode;

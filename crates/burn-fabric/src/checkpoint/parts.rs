@@ -1,0 +1,15 @@
+//! How each kind of part is saved and loaded.
+
+mod accumulation;
+mod average;
+mod containers;
+mod loader;
+mod module;
+mod optimizer;
+mod rng;
+mod scheduler;
+mod tensors;
+mod value;
+
+pub(crate) use optimizer::Remembered;
+pub(super) use value::{Saved, load_value};

@@ -1,0 +1,90 @@
+//! Burn's schedulers, which do not say what they are: the rates that follow do.
+
+use std::collections::BTreeMap;
+
+use burn::optim::lr_scheduler::LrSchedulerRecord;
+use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLrScheduler;
+use burn_pack::{Reader, Scalar};
+use serde::{Deserialize, Serialize};
+
+use crate::checkpoint::{Content, Kind, Loading, Saving, StateProblem, TrainingState};
+use crate::data::caught;
+
+#[derive(Serialize, Deserialize)]
+struct Record {
+    /// What the scheduler keeps.
+    state: BTreeMap<String, Scalar>,
+    /// The base rates of its next steps.
+    next: Vec<f64>,
+}
+
+/// How many rates tell a schedule from another.
+const TOLD: usize = 10;
+
+fn next(scheduler: &ModuleLrScheduler) -> Vec<f64> {
+    let mut ahead = scheduler.clone();
+    (0..TOLD).map(|_| ahead.step().base()).collect()
+}
+
+fn record(scheduler: &ModuleLrScheduler) -> Result<Record, String> {
+    // Its scalars are private; the format that they are written in is not.
+    let bytes = scheduler.to_record().into_bytes();
+    let bytes = bytes.map_err(|error| error.to_string())?;
+    let reader = Reader::from_bytes(bytes).map_err(|error| error.to_string())?;
+    Ok(Record {
+        state: reader.scalars().clone(),
+        next: next(scheduler),
+    })
+}
+
+impl TrainingState for ModuleLrScheduler {
+    fn save_state(&self, saving: &mut Saving) {
+        let part = saving.name();
+        // A scheduler of the user's own may panic in what is Burn's trait.
+        let content = caught(|| Content::record(&record(self)?)).and_then(|content| content);
+        match content {
+            Ok(content) => saving.push(Kind::Scheduler, move || Ok(content)),
+            Err(message) => saving.fail(StateProblem::Value { part, message }),
+        }
+    }
+
+    fn load_state<'s>(&'s mut self, loading: &mut Loading<'s>) {
+        let Some(part) = loading.take(Kind::Scheduler) else {
+            return;
+        };
+        let saved: Record = match part.record() {
+            Ok(record) => record,
+            Err(problem) => return loading.fail(problem),
+        };
+        let part = part.name;
+        let restored = caught(|| {
+            let state = saved.state.iter();
+            let state = state.fold(LrSchedulerRecord::new(), |record, (key, scalar)| {
+                record.with_scalar(key, *scalar)
+            });
+            let scheduler = self.clone().load_record(state);
+            let next = next(&scheduler);
+            (scheduler, next)
+        });
+        match restored {
+            Err(message) => loading.fail(StateProblem::Value { part, message }),
+            Ok((_, here)) if !same(&here, &saved.next) => {
+                let (found, expected) = (saved.next, here);
+                loading.fail(StateProblem::OtherSchedule {
+                    part,
+                    found,
+                    expected,
+                });
+            }
+            Ok((scheduler, _)) => loading.commit(move || *self = scheduler),
+        }
+    }
+}
+
+/// Up to what another compiler may make of the same formula.
+fn same(here: &[f64], there: &[f64]) -> bool {
+    let close = |(a, b): (&f64, &f64)| {
+        a.to_bits() == b.to_bits() || (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
+    };
+    here.len() == there.len() && here.iter().zip(there).all(close)
+}

@@ -1,0 +1,309 @@
+//! From a state to a checkpoint.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use super::manifest::{self, File, Manifest, Part};
+use super::part::{Saving, Snapshot, TrainingState};
+use super::problem::StateProblem;
+use crate::error::FabricError;
+use crate::fabric::Fabric;
+
+impl Fabric {
+    /// Save a state into a folder, which then is one checkpoint. What was saved there before is
+    /// replaced when the new one is complete; a process that is killed meanwhile leaves the old one.
+    ///
+    /// Returns once everything is on the disk. `state` is a struct that derives
+    /// [`TrainingState`], or any one part.
+    ///
+    /// # Errors
+    /// [`FabricError::Checkpoint`] with all that cannot be kept, and then nothing is written; or
+    /// with what the system refused, and then the old checkpoint is still there.
+    pub fn save<S: TrainingState + ?Sized>(
+        &self,
+        folder: impl AsRef<Path>,
+        state: &S,
+    ) -> Result<(), FabricError> {
+        Job::new(folder.as_ref(), state, None, BTreeMap::new())?.run()
+    }
+
+    /// Save a state as it is now, writing in a thread of its own while training goes on.
+    ///
+    /// Tensors are shared until they are updated: meanwhile an update takes memory of its own where
+    /// it would have been in place.
+    ///
+    /// ```
+    /// use burn::nn::LinearConfig;
+    /// use burn_fabric::prelude::*;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// let fabric = Fabric::builder().build()?;
+    /// let model = fabric.setup(LinearConfig::new(4, 1).init(&fabric.inference_device()))?;
+    /// let pending = fabric.save_in_background(folder.path(), &model)?;
+    /// // ... steps ...
+    /// pending.wait()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`FabricError::Checkpoint`] with all that cannot be kept; what fails later, `wait` returns.
+    pub fn save_in_background<S: TrainingState + ?Sized>(
+        &self,
+        folder: impl AsRef<Path>,
+        state: &S,
+    ) -> Result<PendingSave, FabricError> {
+        Ok(Job::new(folder.as_ref(), state, None, BTreeMap::new())?.start(|result| result))
+    }
+}
+
+/// A save that goes on in the background. Dropping it waits for its end, and drops its error.
+#[must_use = "`wait` says whether the checkpoint was written"]
+#[derive(Debug)]
+pub struct PendingSave {
+    folder: PathBuf,
+    thread: Option<JoinHandle<Result<(), FabricError>>>,
+}
+
+impl PendingSave {
+    /// The folder of the checkpoint.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Whether it has ended, one way or another.
+    pub fn is_finished(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Wait for its end.
+    ///
+    /// # Errors
+    /// As [`Fabric::save`].
+    pub fn wait(mut self) -> Result<(), FabricError> {
+        self.join()
+    }
+
+    fn join(&mut self) -> Result<(), FabricError> {
+        match self.thread.take().map(JoinHandle::join) {
+            None => Ok(()),
+            Some(Ok(result)) => result,
+            // Burn's own panics are caught where its functions are called.
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+impl Drop for PendingSave {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _ = self.join();
+        }
+    }
+}
+
+/// A snapshot, and where it goes.
+pub(super) struct Job {
+    folder: PathBuf,
+    parts: Vec<Snapshot>,
+    manifest: Manifest,
+}
+
+impl Job {
+    pub(super) fn new<S: TrainingState + ?Sized>(
+        folder: &Path,
+        state: &S,
+        step: Option<u64>,
+        metrics: BTreeMap<String, f64>,
+    ) -> Result<Self, FabricError> {
+        let folder = folder.to_owned();
+        let parts = Saving::take(state).map_err(|problems| failed(&folder, problems))?;
+        Ok(Self {
+            folder,
+            parts,
+            manifest: Manifest::new(step, metrics),
+        })
+    }
+
+    /// Write it in a thread. `after` is given the result, and has the last word.
+    pub(super) fn start(
+        self,
+        after: impl FnOnce(Result<(), FabricError>) -> Result<(), FabricError> + Send + 'static,
+    ) -> PendingSave {
+        let folder = self.folder.clone();
+        // Before this returns, so that saves into one folder end in the order they were begun.
+        let busy = Busy::wait(&folder);
+        let thread = std::thread::spawn(move || {
+            let result = self.write_failing();
+            drop(busy);
+            after(result)
+        });
+        PendingSave {
+            folder,
+            thread: Some(thread),
+        }
+    }
+
+    pub(super) fn run(self) -> Result<(), FabricError> {
+        let _busy = Busy::wait(&self.folder);
+        self.write_failing()
+    }
+
+    fn write_failing(self) -> Result<(), FabricError> {
+        let folder = self.folder.clone();
+        self.write()
+            .map_err(|problem| failed(&folder, vec![problem]))
+    }
+
+    fn write(self) -> Result<(), StateProblem> {
+        let Self {
+            folder,
+            parts,
+            mut manifest,
+        } = self;
+        let io = |source| StateProblem::Io {
+            path: folder.clone(),
+            source,
+        };
+        fs::create_dir_all(&folder).map_err(io)?;
+        let mut unfinished = Unfinished(Vec::new());
+        for Snapshot { name, kind, write } in parts {
+            let content = write()?;
+            let file = match content.tensors {
+                None => None,
+                Some(tensors) => {
+                    let file = free(&folder, &name);
+                    unfinished.0.push(folder.join(&file));
+                    tensors(&folder.join(&file))?;
+                    Some(File::of(&folder, file)?)
+                }
+            };
+            let (kind, record) = (kind.name().to_owned(), content.record);
+            manifest.parts.insert(name, Part { kind, file, record });
+        }
+        // What the folder has been so far; what was damaged names nothing.
+        let before = Manifest::read(&folder).ok();
+        manifest.write(&folder)?;
+        unfinished.0.clear();
+        if let Some(parent) = folder.parent() {
+            synchronise(parent);
+        }
+        remove_obsolete(&folder, before.as_ref(), &manifest);
+        Ok(())
+    }
+}
+
+fn failed(folder: &Path, problems: Vec<StateProblem>) -> FabricError {
+    FabricError::Checkpoint {
+        folder: folder.to_owned(),
+        doing: "saved",
+        problems,
+    }
+}
+
+/// A name that no file of the folder has: what is there may be named by the manifest that still
+/// counts.
+fn free(folder: &Path, part: &str) -> String {
+    let is_free = |name: &String| fs::symlink_metadata(folder.join(name)).is_err();
+    let mut names = (1_u32..).map(|number| format!("{part}-{number}.safetensors"));
+    names.find(is_free).expect("some number is free")
+}
+
+/// Files of a save that has not ended.
+struct Unfinished(Vec<PathBuf>);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        for file in &self.0 {
+            let _ = fs::remove_file(file);
+        }
+    }
+}
+
+/// Remove what only earlier saves made: what the manifest before this named, and what saves that were
+/// killed left. Nothing else: the folder may have files of the user's.
+fn remove_obsolete(folder: &Path, before: Option<&Manifest>, now: &Manifest) {
+    let named = |manifest: &Manifest| -> HashSet<String> {
+        let files = manifest
+            .parts
+            .values()
+            .filter_map(|part| part.file.as_ref());
+        files.map(|file| file.name.clone()).collect()
+    };
+    let keep = named(now);
+    let before = before.map(named).unwrap_or_default();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !keep.contains(&name) && (before.contains(&name) || is_ours(&name, now)) {
+            // The checkpoint is complete without this.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Whether a save of these parts may have made it: a file of a part, or one that was being written.
+pub(super) fn is_ours(name: &str, manifest: &Manifest) -> bool {
+    let (name, is_scratch) = match name
+        .strip_suffix(".tmp")
+        .and_then(|name| name.rsplit_once('.'))
+    {
+        // `.<process>-<number>.tmp` stands after the name of the file that was to be.
+        Some((file, _)) => (file, true),
+        None => (name, false),
+    };
+    if is_scratch && name == manifest::FILE {
+        return true;
+    }
+    let Some(stem) = name.strip_suffix(".safetensors") else {
+        return false;
+    };
+    stem.rsplit_once('-').is_some_and(|(part, number)| {
+        number.parse::<u32>().is_ok() && manifest.parts.contains_key(part)
+    })
+}
+
+/// So that a new folder survives a crash of the system, too.
+fn synchronise(folder: &Path) {
+    if cfg!(unix) {
+        let folder = match folder.as_os_str().is_empty() {
+            true => Path::new("."),
+            false => folder,
+        };
+        let _ = fs::File::open(folder).and_then(|folder| folder.sync_all());
+    }
+}
+
+/// The folders that this process saves into: one save at a time in each.
+static BUSY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+static DONE: Condvar = Condvar::new();
+
+fn busy() -> MutexGuard<'static, Vec<PathBuf>> {
+    BUSY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Busy(PathBuf);
+
+impl Busy {
+    fn wait(folder: &Path) -> Self {
+        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        let free = DONE.wait_while(busy(), |busy| busy.contains(&folder));
+        free.unwrap_or_else(PoisonError::into_inner)
+            .push(folder.clone());
+        Self(folder)
+    }
+}
+
+/// Whether a save goes on in it.
+pub(super) fn is_busy(folder: &Path) -> bool {
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    busy().contains(&folder)
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        busy().retain(|folder| *folder != self.0);
+        DONE.notify_all();
+    }
+}

@@ -1,0 +1,8 @@
+//! Checkpoints of training runs: exact, whole, and refused where they do not fit.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod exact;
+mod parts;
+mod run;
