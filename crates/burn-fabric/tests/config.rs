@@ -10,6 +10,7 @@ fn all() -> FabricConfig {
     FabricConfig {
         accelerator: Some(Accelerator::Flex),
         seed: Some(u64::MAX),
+        seed_everything: None,
         init_rng: Some(InitRng::Device),
         float_dtype: Some(FloatDType::BF16),
         accumulate: Some(4),
@@ -62,6 +63,7 @@ fn a_configuration_survives_both_formats() {
 fn the_keys_are_the_fields() {
     let mut config = all();
     config.clip_value = Some(1.0);
+    config.seed_everything = Some(1);
     let json = serde_json::to_value(&config).unwrap();
     let mut fields: Vec<&str> = json
         .as_object()
@@ -153,6 +155,7 @@ fn code_wins_over_the_environment_and_that_over_a_file() {
     let expected = [
         "accelerator           flex              from BURN_FABRIC_ACCELERATOR".to_owned(),
         "seed                  100               said in code".to_owned(),
+        "seed_everything       off               the default".to_owned(),
         "init_rng              device            from BURN_FABRIC_INIT_RNG".to_owned(),
         "float_dtype           the device's own  the default".to_owned(),
         "accumulate            20                from BURN_FABRIC_ACCUMULATE".to_owned(),
@@ -227,4 +230,52 @@ fn numbers_that_are_none_are_refused() {
             "{message}"
         );
     }
+}
+
+#[test]
+fn seed_everything_is_a_seed_and_seeds_the_device() {
+    let draw = |fabric: &Fabric| {
+        let distribution = burn::tensor::Distribution::Default;
+        burn::tensor::Tensor::<1>::random([4], distribution, fabric.device()).into_data()
+    };
+    let said = |from: &dyn Fn() -> burn_fabric::FabricBuilder| {
+        let fabric = from().build().unwrap();
+        assert_eq!(fabric.settings().seed, 9);
+        assert!(fabric.settings().seed_everything);
+        draw(&fabric)
+    };
+    let nothing: [(&str, &str); 0] = [];
+    let builder = || Fabric::builder().accelerator(Accelerator::Flex);
+    let code = said(&|| builder().environment(nothing).seed_everything(9));
+    let environment = [("BURN_FABRIC_SEED_EVERYTHING", "9")];
+    assert_eq!(said(&|| builder().environment(environment)), code);
+    let config = || FabricConfig::from_toml("seed_everything = 9").unwrap();
+    assert_eq!(
+        said(&|| builder().environment(nothing).config(config())),
+        code
+    );
+    // The stronger place says which seed it is.
+    let both = || builder().environment(environment).seed(3).build().unwrap();
+    assert_eq!(
+        (both().settings().seed, both().settings().seed_everything),
+        (3, true)
+    );
+    assert!(
+        both().to_string().contains("seed_everything       on "),
+        "{}",
+        both()
+    );
+    let (problems, message) = problems(
+        builder()
+            .environment(nothing)
+            .seed(3)
+            .seed_everything(9)
+            .build(),
+    );
+    assert!(
+        matches!(problems[0], SettingProblem::Exclusive { .. }),
+        "{message}"
+    );
+    let quiet = builder().environment(nothing).seed(9).build().unwrap();
+    assert!(!quiet.settings().seed_everything);
 }

@@ -4,5 +4,9 @@
 mod support;
 
 mod exact;
+mod files;
+mod keeping;
+mod killed;
 mod parts;
+mod refused;
 mod run;
