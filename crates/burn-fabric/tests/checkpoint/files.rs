@@ -254,3 +254,22 @@ fn the_weights_of_a_checkpoint_set_a_module_up() {
         "{problems:?}"
     );
 }
+
+/// Its hash is right, and it holds no tensors.
+#[test]
+fn a_file_that_is_none_is_told_with_the_reason() {
+    let (_, folder) = saved();
+    let name = manifest(folder.path())["parts"]["model"]["file"]["name"].clone();
+    let junk = [0xEE; 64];
+    fs::write(folder.path().join(name.as_str().unwrap()), junk).unwrap();
+    forge(folder.path(), |body| {
+        let file = &mut body["parts"]["model"]["file"];
+        file["bytes"] = junk.len().into();
+        file["blake3"] = blake3::hash(&junk).to_hex().as_str().into();
+    });
+    let problems = problems(fabric().load(folder.path(), &mut Training::new("Adam", "Linear", 0)));
+    assert!(
+        matches!(&problems[..], [StateProblem::File(_)]),
+        "{problems:?}"
+    );
+}
