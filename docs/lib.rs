@@ -24,6 +24,9 @@ mod pages {
     #[doc = include_str!("states.md")]
     pub struct States;
 
+    #[doc = include_str!("training-state.md")]
+    pub struct TrainingState;
+
     #[doc = include_str!("weights.md")]
     pub struct Weights;
 }
@@ -103,6 +106,8 @@ mod tests {
     fn what_the_lightning_page_names_is_there() {
         let source = [
             include_str!("../crates/burn-fabric/src/builder.rs"),
+            include_str!("../crates/burn-fabric/src/checkpoint/load.rs"),
+            include_str!("../crates/burn-fabric/src/checkpoint/save.rs"),
             include_str!("../crates/burn-fabric/src/fabric.rs"),
             include_str!("../crates/burn-fabric/src/module.rs"),
         ]
