@@ -1,5 +1,7 @@
 //! What a Fabric refuses.
 
+mod text;
+
 use std::path::PathBuf;
 
 use burn::data::dataset::DatasetError;
@@ -11,6 +13,8 @@ use crate::change::ModuleChange;
 use crate::checkpoint::StateProblem;
 use crate::config::SettingProblem;
 use crate::pattern::PatternProblem;
+pub(crate) use text::shorten;
+use text::{listed, numbers};
 
 /// Why a Fabric refused. What the caller had is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -405,36 +409,4 @@ pub struct ShapeMismatch {
     pub expected: Shape,
     /// The gradient's; unknown where even the rank differs.
     pub found: Option<Shape>,
-}
-
-/// One problem by itself, several as a list.
-fn listed(what: &str, problems: &[impl std::fmt::Display]) -> String {
-    if let [problem] = problems {
-        return problem.to_string();
-    }
-    let count = problems.len();
-    let lines = problems.iter().enumerate();
-    let lines = lines.map(|(i, problem)| format!("\n  {}. {problem}", i + 1));
-    format!("{count} {what}:{}", lines.collect::<String>())
-}
-
-/// The first few numbers, and how many more.
-fn numbers(numbers: &[usize]) -> String {
-    let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
-    shorten(&numbers).replace('`', "")
-}
-
-/// The first few paths, and how many more.
-pub(crate) fn shorten(paths: &[String]) -> String {
-    const SHOWN: usize = 4;
-    let shown: Vec<String> = paths
-        .iter()
-        .take(SHOWN)
-        .map(|path| format!("`{path}`"))
-        .collect();
-    let shown = shown.join(", ");
-    match paths.len().saturating_sub(SHOWN) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
 }

@@ -116,7 +116,7 @@ impl SavedState {
     /// let weights = SavedState::open(folder.path())?.weights("model")?;
     /// let meta = fabric.init_module(|device| LinearConfig::new(4, 1).init(device))?;
     /// let model = fabric.setup_with(meta, &weights)?; // no initialiser runs
-    /// # Ok::<(), FabricError>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors

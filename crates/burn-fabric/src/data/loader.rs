@@ -11,6 +11,32 @@ use super::source::Plan;
 use crate::error::FabricError;
 
 /// Where a loader is: after `batch` batches of epoch `epoch`. It serialises.
+///
+/// ```
+/// # use burn::data::dataloader::batcher::Batcher;
+/// # use burn::data::dataset::InMemDataset;
+/// # use burn::tensor::Device;
+/// # use burn_fabric::prelude::*;
+/// # struct Keep;
+/// # impl Batcher<u32, Vec<u32>> for Keep {
+/// #     fn batch(&self, items: Vec<u32>, _device: &Device) -> Vec<u32> {
+/// #         items
+/// #     }
+/// # }
+/// # let fabric = Fabric::builder().build()?;
+/// # let dataset = || InMemDataset::new((0..10).collect::<Vec<u32>>());
+/// let loader = || LoaderOverDataset::new(dataset(), Keep).batch_size(4).shuffle();
+/// let there = fabric.setup_dataloader(loader())?;
+/// there.iter().next();
+/// let position: DataPosition = there.position();
+/// assert_eq!((position.epoch, position.batch), (0, 1));
+///
+/// let here = fabric.setup_dataloader(loader())?;
+/// here.restore(&position)?;
+/// let next = |loader: &FabricDataLoader<Vec<u32>>| loader.iter().next().transpose();
+/// assert_eq!(next(&here)?, next(&there)?);
+/// # Ok::<(), FabricError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataPosition {
     /// Epochs that are over.
@@ -35,6 +61,31 @@ pub struct DataPosition {
 /// [`iter`](FabricDataLoader::iter) goes on where the loader is, to the end of the epoch: after a
 /// `break`, or after [`restore`](FabricDataLoader::restore), with the batch that would have come
 /// next.
+///
+/// ```
+/// # use burn::data::dataloader::batcher::Batcher;
+/// # use burn::data::dataset::InMemDataset;
+/// # use burn::tensor::Device;
+/// # use burn_fabric::prelude::*;
+/// # struct Keep;
+/// # impl Batcher<u32, Vec<u32>> for Keep {
+/// #     fn batch(&self, items: Vec<u32>, _device: &Device) -> Vec<u32> {
+/// #         items
+/// #     }
+/// # }
+/// # let fabric = Fabric::builder().build()?;
+/// # let dataset = || InMemDataset::new((0..10).collect::<Vec<u32>>());
+/// let loader = fabric.setup_dataloader(LoaderOverDataset::new(dataset(), Keep).batch_size(4))?;
+/// assert_eq!((loader.num_items(), loader.num_batches()), (10, Some(3)));
+/// for batch in loader.iter() {
+///     assert_eq!(batch?, [0, 1, 2, 3]);
+///     break;
+/// }
+/// let rest: Vec<_> = loader.iter().collect::<Result<_, _>>()?;
+/// assert_eq!(rest, [vec![4, 5, 6, 7], vec![8, 9]]);
+/// assert_eq!(loader.epoch(), 1);
+/// # Ok::<(), FabricError>(())
+/// ```
 pub struct FabricDataLoader<O> {
     pub(super) kind: Kind<O>,
     state: Mutex<State>,

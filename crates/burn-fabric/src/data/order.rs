@@ -7,6 +7,29 @@ use burn::tensor::{DType, Distribution, Shape};
 use burn_meta::generator::{DrawKey, fill};
 
 /// In which order the items of a dataset come.
+///
+/// ```
+/// # use burn::data::dataloader::batcher::Batcher;
+/// # use burn::data::dataset::InMemDataset;
+/// # use burn::tensor::Device;
+/// # use burn_fabric::prelude::*;
+/// # struct Keep;
+/// # impl Batcher<u32, Vec<u32>> for Keep {
+/// #     fn batch(&self, items: Vec<u32>, _device: &Device) -> Vec<u32> {
+/// #         items
+/// #     }
+/// # }
+/// # let fabric = Fabric::builder().build()?;
+/// # let dataset = || InMemDataset::new((0..10).collect::<Vec<u32>>());
+/// // Half of the items come from the one of ten that is rare.
+/// let weights: Vec<f64> = (0..10).map(|item| if item == 7 { 9.0 } else { 1.0 }).collect();
+/// let sampling = Sampling::Weighted { weights: weights.into(), draws: 100 };
+/// let loader = LoaderOverDataset::new(dataset(), Keep).batch_size(100).sampling(sampling);
+/// let loader = fabric.setup_dataloader(loader)?;
+/// let batch = loader.iter().next().transpose()?.unwrap_or_default();
+/// assert!((30..70).contains(&batch.iter().filter(|item| **item == 7).count()));
+/// # Ok::<(), FabricError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Sampling {
     /// As the dataset has them.

@@ -40,6 +40,29 @@ mod sealed {
 ///
 /// The defaults: batches of 32 in the dataset's order, the last one smaller where items are left,
 /// made when they are asked for. The order depends on seed and epoch only, never on the workers.
+///
+/// ```
+/// # use burn::data::dataloader::batcher::Batcher;
+/// # use burn::data::dataset::InMemDataset;
+/// # use burn::tensor::Device;
+/// # use burn_fabric::prelude::*;
+/// # struct Keep;
+/// # impl Batcher<u32, Vec<u32>> for Keep {
+/// #     fn batch(&self, items: Vec<u32>, _device: &Device) -> Vec<u32> {
+/// #         items
+/// #     }
+/// # }
+/// # let fabric = Fabric::builder().build()?;
+/// # let dataset = || InMemDataset::new((0..10).collect::<Vec<u32>>());
+/// let shuffled = |workers| -> Result<Vec<Vec<u32>>, FabricError> {
+///     let loader = LoaderOverDataset::new(dataset(), Keep).batch_size(4).shuffle();
+///     let loader = fabric.setup_dataloader(loader.workers(workers).drop_last(true))?;
+///     loader.iter().collect()
+/// };
+/// assert_eq!(shuffled(0)?.len(), 2); // two of ten items are left out
+/// assert_eq!(shuffled(0)?, shuffled(3)?);
+/// # Ok::<(), FabricError>(())
+/// ```
 pub struct LoaderOverDataset<I, O> {
     dataset: Arc<dyn Dataset<I>>,
     batcher: Arc<dyn Batcher<I, O>>,
@@ -244,6 +267,27 @@ pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 /// Its batches come on the Fabric's device, and epoch and position are known; the order is its
 /// own, so a position inside an epoch can be found again only where
 /// [`same_order`](ReadyLoader::same_order) says that it is always the same.
+///
+/// ```
+/// # use burn::data::dataloader::batcher::Batcher;
+/// # use burn::data::dataset::InMemDataset;
+/// # use burn::tensor::Device;
+/// # use burn_fabric::prelude::*;
+/// # struct Keep;
+/// # impl Batcher<u32, Vec<u32>> for Keep {
+/// #     fn batch(&self, items: Vec<u32>, _device: &Device) -> Vec<u32> {
+/// #         items
+/// #     }
+/// # }
+/// # let fabric = Fabric::builder().build()?;
+/// # let dataset = || InMemDataset::new((0..10).collect::<Vec<u32>>());
+/// use burn::data::dataloader::DataLoaderBuilder;
+///
+/// let burns = DataLoaderBuilder::new(Keep).batch_size(4).build(dataset());
+/// let loader = fabric.setup_dataloader(ReadyLoader::new(burns).same_order(true))?;
+/// assert_eq!(loader.iter().count(), 3);
+/// # Ok::<(), FabricError>(())
+/// ```
 pub struct ReadyLoader<O> {
     loader: Arc<dyn DataLoader<O>>,
     same_order: bool,
