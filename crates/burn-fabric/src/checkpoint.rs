@@ -7,6 +7,7 @@
 
 mod folder;
 mod load;
+mod loading;
 mod manifest;
 mod part;
 mod parts;
@@ -14,13 +15,16 @@ mod plain;
 mod problem;
 mod save;
 mod saved;
+mod saving;
 
 pub use folder::{Better, Checkpoints};
 pub use load::{LoadOptions, LoadedState, OptimizerMatch};
-pub use part::{Loading, Saving, TrainingState};
+pub use loading::Loading;
+pub use part::TrainingState;
 pub use problem::StateProblem;
 pub use save::PendingSave;
 pub use saved::SavedState;
+pub use saving::Saving;
 
 use part::WriteTensors;
 pub(crate) use part::{Content, Kind};

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::part::{Loading, TrainingState};
+use super::loading::Loading;
+use super::part::TrainingState;
 use super::problem::StateProblem;
 use super::saved::SavedState;
 use crate::error::{FabricError, shorten};

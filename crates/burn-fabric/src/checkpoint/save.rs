@@ -7,8 +7,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use super::manifest::{self, File, Manifest, Part};
-use super::part::{Saving, Snapshot, TrainingState};
+use super::part::TrainingState;
 use super::problem::StateProblem;
+use super::saving::{Saving, Snapshot};
 use crate::error::FabricError;
 use crate::fabric::Fabric;
 

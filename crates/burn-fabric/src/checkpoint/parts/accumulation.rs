@@ -6,7 +6,8 @@ use burn_materialize::Checkpoint;
 use serde::{Deserialize, Serialize};
 
 use super::tensors::{outgoing, placed};
-use crate::checkpoint::part::{Modules, SavedPart};
+use crate::checkpoint::loading::SavedPart;
+use crate::checkpoint::part::Modules;
 use crate::checkpoint::{Content, Kind, Loading, Saving, StateProblem, TrainingState};
 use crate::error::FabricError;
 use crate::gradients::{Accumulation, Waiting};

@@ -8,7 +8,7 @@ use burn_materialize::Checkpoint;
 use serde::{Deserialize, Serialize};
 
 use super::tensors::{outgoing, placed};
-use crate::checkpoint::part::SavedPart;
+use crate::checkpoint::loading::SavedPart;
 use crate::checkpoint::{Content, Kind, Loading, Saving, StateProblem, TrainingState};
 use crate::ema::MovingAverage;
 use crate::gradients::with_rank;

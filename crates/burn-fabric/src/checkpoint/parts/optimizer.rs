@@ -10,7 +10,7 @@ use burn_pack::Scalar;
 use burn_weights::Outgoing;
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::part::{SavedPart, read};
+use crate::checkpoint::loading::{SavedPart, read};
 use crate::checkpoint::{
     Content, Kind, Loading, OptimizerMatch, Saving, StateProblem, TrainingState,
 };

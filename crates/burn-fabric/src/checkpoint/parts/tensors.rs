@@ -7,7 +7,7 @@ use burn_meta::{place_data, read as read_tensor};
 use burn_weights::Outgoing;
 
 use crate::checkpoint::StateProblem;
-use crate::checkpoint::part::read;
+use crate::checkpoint::loading::read;
 
 /// A tensor to write, read from its device when it is its turn.
 pub(super) fn outgoing(name: String, tensor: BridgeTensor) -> Outgoing {

@@ -1,0 +1,133 @@
+//! Taking a state apart.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::part::{Content, Kind, Modules, TrainingState, Write, joined};
+use super::problem::StateProblem;
+use crate::error::FabricError;
+use crate::registry::Registered;
+
+/// A part as it was when it was asked.
+pub(super) struct Snapshot {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    pub(super) write: Write,
+}
+
+type LaterSave = Box<dyn FnOnce(&Modules) -> Result<Write, StateProblem>>;
+
+/// Takes a state apart; what [`TrainingState::save_state`] is given.
+#[derive(Default)]
+pub struct Saving {
+    path: String,
+    names: BTreeSet<String>,
+    parts: Vec<Snapshot>,
+    modules: Vec<(String, Arc<Registered>)>,
+    later: Vec<(String, Kind, LaterSave)>,
+    problems: Vec<StateProblem>,
+}
+
+impl Saving {
+    /// Keep a part under a name.
+    pub fn part<T: TrainingState + ?Sized>(&mut self, name: &str, part: &T) {
+        let path = joined(&self.path, name);
+        if let Some(reason) = unfit(name) {
+            return self
+                .problems
+                .push(StateProblem::PartName { part: path, reason });
+        }
+        let outer = std::mem::replace(&mut self.path, path);
+        part.save_state(self);
+        self.path = outer;
+    }
+
+    /// Keep a value that serde knows under a name.
+    pub fn value<T: Serialize>(&mut self, name: &str, value: &T) {
+        self.part(name, &super::parts::Saved(value));
+    }
+
+    /// The name of the part that is being saved.
+    pub(crate) fn name(&self) -> String {
+        self.path.clone()
+    }
+
+    pub(crate) fn module(&mut self, module: &Arc<Registered>) {
+        self.modules.push((self.name(), module.clone()));
+    }
+
+    pub(crate) fn push(
+        &mut self,
+        kind: Kind,
+        write: impl FnOnce() -> Result<Content, StateProblem> + Send + 'static,
+    ) {
+        if self.is_new() {
+            let (name, write) = (self.name(), Box::new(write));
+            self.parts.push(Snapshot { name, kind, write });
+        }
+    }
+
+    /// Once all modules are known.
+    pub(crate) fn later(
+        &mut self,
+        kind: Kind,
+        save: impl FnOnce(&Modules) -> Result<Write, StateProblem> + 'static,
+    ) {
+        if self.is_new() {
+            self.later.push((self.name(), kind, Box::new(save)));
+        }
+    }
+
+    fn is_new(&mut self) -> bool {
+        let part = self.name();
+        let is_new = self.names.insert(part.clone());
+        if !is_new {
+            let reason = "another part has this name";
+            self.problems.push(StateProblem::PartName { part, reason });
+        }
+        is_new
+    }
+
+    pub(crate) fn fail(&mut self, problem: StateProblem) {
+        self.problems.push(problem);
+    }
+
+    /// A part refuses.
+    pub(crate) fn refuse(&mut self, source: FabricError) {
+        let (part, source) = (self.name(), Box::new(source));
+        self.fail(StateProblem::Part { part, source });
+    }
+
+    pub(super) fn take<T: TrainingState + ?Sized>(
+        state: &T,
+    ) -> Result<Vec<Snapshot>, Vec<StateProblem>> {
+        let mut saving = Self::default();
+        state.save_state(&mut saving);
+        for (name, kind, save) in std::mem::take(&mut saving.later) {
+            match save(&saving.modules) {
+                Ok(write) => saving.parts.push(Snapshot { name, kind, write }),
+                Err(problem) => saving.problems.push(problem),
+            }
+        }
+        match saving.problems.is_empty() {
+            true => Ok(saving.parts),
+            false => Err(saving.problems),
+        }
+    }
+}
+
+/// Files are called after parts.
+fn unfit(name: &str) -> Option<&'static str> {
+    let first = name.chars().next();
+    if first.is_none_or(|first| !first.is_alphanumeric() && first != '_') {
+        Some("it does not begin with a letter, a digit or `_`")
+    } else if !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
+        Some("it has other characters than letters, digits and `_`")
+    } else if name.len() > 100 {
+        Some("it is longer than 100 bytes")
+    } else {
+        None
+    }
+}
