@@ -40,9 +40,12 @@ impl Interrupt {
     /// What the system refuses.
     pub fn watch() -> std::io::Result<Self> {
         let requested = Arc::new(AtomicBool::new(false));
+        // Not the same: after a request from within, the first signal is still the first.
+        let signalled = Arc::new(AtomicBool::new(false));
         for (signal, code) in [(SIGINT, 130), (SIGTERM, 143)] {
             // In this order: the first signal finds the flag down, and raises it.
-            register_conditional_shutdown(signal, code, requested.clone())?;
+            register_conditional_shutdown(signal, code, signalled.clone())?;
+            register(signal, signalled.clone())?;
             register(signal, requested.clone())?;
         }
         Ok(Self(requested))

@@ -16,6 +16,16 @@ fn say(text: &str) {
         .unwrap();
 }
 
+/// In the child: ask itself, and be asked by a signal after.
+fn request_and_wait() -> ! {
+    let interrupt = Interrupt::watch().unwrap();
+    interrupt.request();
+    say("watching");
+    loop {
+        std::thread::park();
+    }
+}
+
 /// In the child: say when the first signal has come, then wait for the second, or leave.
 fn wait_for_signals(leaves: bool) -> ! {
     let interrupt = Interrupt::watch().unwrap();
@@ -109,4 +119,18 @@ fn a_program_can_ask_itself() {
     let interrupt = Interrupt::watch().unwrap();
     interrupt.clone().request();
     assert!(interrupt.is_requested());
+}
+
+/// What the program asked itself for is no signal: the first that comes does not end it.
+#[test]
+fn the_first_signal_after_a_request_is_the_first() {
+    if std::env::var_os(ROLE).is_some() {
+        request_and_wait();
+    }
+    let mut watched = Watched::start("the_first_signal_after_a_request_is_the_first", "ask");
+    watched.signal("-TERM");
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    assert!(watched.child.try_wait().unwrap().is_none(), "it was ended");
+    watched.signal("-TERM");
+    assert_eq!(watched.end().code(), Some(143));
 }

@@ -47,7 +47,7 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
         };
         let name = ident.unraw().to_string();
         // At the field's type, so that the compiler points at what is no part.
-        let at = field.ty.span();
+        let at = Span::call_site().located_at(field.ty.span());
         saves.push(quote_spanned!(at=> saving.#method(#name, &self.#ident);));
         loads.push(quote_spanned!(at=> loading.#method(#name, &mut self.#ident);));
     }

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::manifest::{self, Manifest};
 use super::part::TrainingState;
-use super::save::{Job, PendingSave, is_busy};
+use super::problem::StateProblem;
+use super::save::{Busy, Job, PendingSave, absolute, is_ours};
 use super::saved::SavedState;
 use crate::error::FabricError;
 use crate::fabric::Fabric;
@@ -59,20 +60,23 @@ pub enum Better {
 }
 
 impl Best {
-    /// The best first, those without the metric or with NaN last; of equals the later first.
-    fn order(&self, first: &SavedState, second: &SavedState) -> Ordering {
-        let of = |saved: &SavedState| {
-            let value = saved.metrics().get(&self.metric).copied();
-            let value = value.filter(|value| !value.is_nan());
-            value.map(|value| match self.better {
-                Better::Lower => -value,
-                Better::Higher => value,
-            })
-        };
-        let order = of(second).partial_cmp(&of(first));
-        order
-            .unwrap_or(Ordering::Equal)
-            .then(second.step().cmp(&first.step()))
+    /// What is to be high; none without the metric, or with NaN.
+    fn of(&self, saved: &SavedState) -> Option<f64> {
+        let value = saved.metrics().get(&self.metric).copied();
+        let value = value.filter(|value| !value.is_nan());
+        value.map(|value| match self.better {
+            Better::Lower => -value,
+            Better::Higher => value,
+        })
+    }
+
+    /// The best first; of equals the later first.
+    fn sort(&self, all: &mut [SavedState]) {
+        all.reverse();
+        all.sort_by(|first, second| {
+            let order = self.of(second).partial_cmp(&self.of(first));
+            order.unwrap_or(Ordering::Equal)
+        });
     }
 }
 
@@ -80,7 +84,7 @@ impl Checkpoints {
     /// In `root`, which is created with the first.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
-            root: root.into(),
+            root: absolute(&root.into()),
             last: None,
             best: None,
         }
@@ -111,7 +115,7 @@ impl Checkpoints {
 
     /// The folder of the checkpoint of a step.
     pub fn folder(&self, step: u64) -> PathBuf {
-        self.root.join(format!("{PREFIX}{step:09}"))
+        self.root.join(folder_name(step))
     }
 
     /// Save a state after `step` steps, with what was measured; then remove what is not to be kept.
@@ -165,39 +169,47 @@ impl Checkpoints {
         let metrics: BTreeMap<String, f64> = metrics
             .map(|(name, value)| (name.to_owned(), value))
             .collect();
-        Job::new(&self.folder(step), state, Some(step), metrics)
+        let serial = self.list().iter().map(SavedState::serial).max();
+        let manifest = Manifest {
+            step: Some(step),
+            serial: serial.unwrap_or(0) + 1,
+            metrics,
+            ..Manifest::new()
+        };
+        Job::new(&self.folder(step), state, manifest)
     }
 
-    /// The complete ones, by step; those whose manifest is damaged are left out.
+    /// The complete ones, in the order they were saved; those whose manifest is damaged are left out.
     pub fn list(&self) -> Vec<SavedState> {
         let folders = complete(&self.root).into_iter();
-        let open = |(_, folder): (u64, PathBuf)| SavedState::at(&folder).ok();
-        folders.filter_map(open).collect()
+        folders
+            .filter_map(|folder| SavedState::at(&folder).ok())
+            .collect()
     }
 
-    /// The one with the highest step; none where no save has ended yet.
+    /// The one that was saved last; none where no save has ended yet.
     ///
     /// # Errors
     /// [`FabricError::Checkpoint`] where its manifest is damaged: an earlier one is not taken for
     /// it.
     pub fn latest(&self) -> Result<Option<SavedState>, FabricError> {
-        let latest = complete(&self.root).pop();
-        latest
-            .map(|(_, folder)| SavedState::open(folder))
-            .transpose()
+        complete(&self.root).pop().map(SavedState::open).transpose()
     }
 
     /// The best one by the metric of [`keep_best`](Checkpoints::keep_best); none without.
     pub fn best(&self) -> Option<SavedState> {
         let best = self.best.as_ref()?;
         let mut all = self.list();
-        all.retain(|saved| saved.metrics().contains_key(&best.metric));
-        all.sort_by(|first, second| best.order(first, second));
+        all.retain(|saved| best.of(saved).is_some());
+        best.sort(&mut all);
         all.into_iter().next()
     }
 
     /// Remove what is not to be kept, and what saves that were killed left. `saved` stays.
     fn remove_others(&self, saved: &Path) {
+        let Ok(manifest) = Manifest::read(saved) else {
+            return;
+        };
         let mut all = self.list();
         let mut keep: Vec<PathBuf> = vec![saved.to_owned()];
         let folder = |saved: &SavedState| saved.folder().to_owned();
@@ -206,17 +218,17 @@ impl Checkpoints {
         }
         keep.extend(all.iter().rev().take(self.last.unwrap_or(1)).map(folder));
         if let Some(best) = &self.best {
-            all.sort_by(|first, second| best.order(first, second));
-            keep.extend(all.iter().take(best.count).map(folder));
-        }
-        for one in &all {
-            if !keep.iter().any(|keep| keep == one.folder()) && !is_busy(one.folder()) {
-                remove(one.folder());
-            }
+            best.sort(&mut all);
+            let measured = all.iter().filter(|saved| best.of(saved).is_some());
+            keep.extend(measured.take(best.count).map(folder));
         }
         for (_, folder) in subfolders(&self.root) {
-            if !folder.join(manifest::FILE).exists() && !is_busy(&folder) {
-                remove_unfinished(&folder);
+            // Whoever saves into it, or loads from it, has it until the end.
+            if keep.contains(&folder) {
+                continue;
+            }
+            if let Some(_busy) = Busy::if_free(&folder) {
+                remove(&folder, &manifest);
             }
         }
     }
@@ -225,51 +237,63 @@ impl Checkpoints {
 /// What the name of a checkpoint's folder begins with.
 const PREFIX: &str = "step-";
 
-/// Subfolders that are named as checkpoints are, by step.
+/// Subfolders that are named as checkpoints are, by step; no links to others.
 fn subfolders(root: &Path) -> Vec<(u64, PathBuf)> {
     let entries = fs::read_dir(root).into_iter().flatten().flatten();
     let mut folders: Vec<(u64, PathBuf)> = entries
         .filter_map(|entry| {
             let name = entry.file_name();
             let step = name.to_str()?.strip_prefix(PREFIX)?.parse().ok()?;
-            entry.path().is_dir().then(|| (step, entry.path()))
+            let is_ours = entry.file_type().ok()?.is_dir() && *name == *folder_name(step);
+            is_ours.then(|| (step, entry.path()))
         })
         .collect();
     folders.sort();
     folders
 }
 
-/// Those that have a manifest.
-pub(super) fn complete(root: &Path) -> Vec<(u64, PathBuf)> {
+fn folder_name(step: u64) -> String {
+    format!("{PREFIX}{step:09}")
+}
+
+/// Those that have a manifest, in the order they were saved: a run that went on from an earlier step
+/// has lower ones after higher ones. A damaged manifest does not say when it was written, and counts
+/// as the one after the step before it.
+pub(super) fn complete(root: &Path) -> Vec<PathBuf> {
     let mut folders = subfolders(root);
     folders.retain(|(_, folder)| folder.join(manifest::FILE).is_file());
-    folders
+    let mut before = 0;
+    let mut ordered: Vec<((u64, bool), u64, PathBuf)> = Vec::new();
+    for (step, folder) in folders {
+        let order = match Manifest::read(&folder) {
+            Ok(manifest) => (manifest.serial, false),
+            Err(_) => (before, true),
+        };
+        before = order.0;
+        ordered.push((order, step, folder));
+    }
+    ordered.sort();
+    ordered.into_iter().map(|(.., folder)| folder).collect()
 }
 
-/// The manifest first: what is left is no checkpoint from then on. Files of the user's stay, and
-/// the folder with them.
-fn remove(folder: &Path) {
-    let Ok(manifest) = Manifest::read(folder) else {
-        return;
+/// Remove a checkpoint, or what a save that was killed left of one: the manifest first, so that what
+/// is left is no checkpoint from then on. Files of the user's stay, and the folder with them.
+fn remove(folder: &Path, like: &Manifest) {
+    let named: Vec<String> = match Manifest::read(folder) {
+        Ok(manifest) => {
+            if fs::remove_file(folder.join(manifest::FILE)).is_err() {
+                return;
+            }
+            let files = manifest.parts.into_values().filter_map(|part| part.file);
+            files.map(|file| file.name).collect()
+        }
+        Err(StateProblem::NotACheckpoint { .. }) => Vec::new(),
+        // Damaged: somebody may want to look at it.
+        Err(_) => return,
     };
-    if fs::remove_file(folder.join(manifest::FILE)).is_err() {
-        return;
-    }
-    for file in manifest
-        .parts
-        .values()
-        .filter_map(|part| part.file.as_ref())
-    {
-        let _ = fs::remove_file(folder.join(&file.name));
-    }
-    let _ = fs::remove_dir(folder);
-}
-
-/// What a save that was killed left of a checkpoint: numbered files of tensors and scratch files.
-fn remove_unfinished(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if name.ends_with(".tmp") || name.ends_with(".safetensors") {
+        if named.contains(&name) || is_ours(&name, like) {
             let _ = fs::remove_file(entry.path());
         }
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::loading::Loading;
 use super::part::TrainingState;
 use super::problem::StateProblem;
+use super::save::Busy;
 use super::saved::SavedState;
 use crate::error::{FabricError, shorten};
 use crate::fabric::Fabric;
@@ -136,6 +137,9 @@ impl Fabric {
             problems,
         };
         let saved = SavedState::find(folder).map_err(|problem| failed(vec![problem]))?;
+        // A save into the same folder ends first, or waits.
+        let _busy = Busy::wait(saved.folder());
+        let saved = SavedState::at(saved.folder()).map_err(|problem| failed(vec![problem]))?;
         // Parts of damaged files would be refused for what the damage did to them.
         let damages: Vec<StateProblem> = saved.damages();
         if !damages.is_empty() {

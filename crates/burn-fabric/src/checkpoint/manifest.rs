@@ -28,6 +28,8 @@ pub(super) struct Manifest {
     pub(super) burn_fabric: String,
     pub(super) burn: String,
     pub(super) step: Option<u64>,
+    /// How many were saved before it among others of one run, and itself.
+    pub(super) serial: u64,
     pub(super) metrics: BTreeMap<String, f64>,
     pub(super) parts: BTreeMap<String, Part>,
 }
@@ -101,15 +103,22 @@ const MIDDLE: &str = "\",\n\"manifest\": ";
 const END: &str = "\n}\n";
 
 impl Manifest {
-    pub(super) fn new(step: Option<u64>, metrics: BTreeMap<String, f64>) -> Self {
+    /// One without parts.
+    pub(super) fn new() -> Self {
         Self {
             version: VERSION,
             burn_fabric: BURN_FABRIC.to_owned(),
             burn: BURN.to_owned(),
-            step,
-            metrics,
+            step: None,
+            serial: 0,
+            metrics: BTreeMap::new(),
             parts: BTreeMap::new(),
         }
+    }
+
+    /// The files of its parts.
+    pub(super) fn files(&self) -> impl Iterator<Item = &File> {
+        self.parts.values().filter_map(|part| part.file.as_ref())
     }
 
     /// Put it into its place, synchronised; from then on the folder is this checkpoint.
@@ -122,6 +131,14 @@ impl Manifest {
         let value = plain::encode(self).map_err(failed)?;
         let body = serde_json::to_string_pretty(&plain::to_json(&value));
         let body = body.map_err(|error| failed(error.to_string()))?;
+        // What could be written and not read is no checkpoint, and must not replace one.
+        let again = serde_json::from_str(&body).map_err(|error| error.to_string());
+        let again = again.and_then(|json| plain::from_json(&json));
+        let again = again.and_then(|value| plain::decode::<Self>(&value));
+        again.map_err(|message| StateProblem::Value {
+            part: FILE.to_owned(),
+            message,
+        })?;
         let hash = blake3::hash(body.as_bytes()).to_hex();
         let text = format!("{BEGIN}{hash}{MIDDLE}{body}{END}");
         let (scratch, mut file) =
@@ -156,8 +173,9 @@ impl Manifest {
         let json = serde_json::from_str(body).map_err(|error| damaged(&error.to_string()))?;
         let value = plain::from_json(&json).map_err(|message| damaged(&message))?;
         // Before anything else: of another version, nothing else is known.
-        let found = json["version"].as_u64().unwrap_or(0);
-        if found == 0 || found > VERSION {
+        let found = json["version"].as_u64();
+        let found = found.ok_or_else(|| damaged("it has no version"))?;
+        if found > VERSION {
             let written_by = json["burn_fabric"].as_str().unwrap_or("unknown").to_owned();
             return Err(StateProblem::Version {
                 path,
@@ -167,11 +185,7 @@ impl Manifest {
             });
         }
         let manifest: Self = plain::decode(&value).map_err(|message| damaged(&message))?;
-        let names = manifest
-            .parts
-            .values()
-            .filter_map(|part| part.file.as_ref());
-        for file in names {
+        for file in manifest.files() {
             // Nothing outside the folder is ever opened.
             if Path::new(&file.name).file_name() != Some(file.name.as_ref()) {
                 return Err(damaged("it names a file that is not in the folder"));

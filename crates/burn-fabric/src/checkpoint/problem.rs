@@ -83,8 +83,9 @@ pub enum StateProblem {
     },
     /// The checkpoint has a part that the state has not.
     #[error(
-        "the checkpoint has `{part}`, a {kind}, and this state has no such part: give it one, or leave \
-         it out with `LoadOptions::except(\"{part}\")`"
+        "the checkpoint has `{part}`, a {kind}, and this state has no such part: give it one (a field \
+         that is empty at first, an `Option` or a `Vec` of values, goes by `#[state(serde)]`), or leave it \
+         out with `LoadOptions::except(\"{part}\")`"
     )]
     UnexpectedPart {
         /// The part.

@@ -1,10 +1,12 @@
 //! From a state to a checkpoint.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+
+use burn_materialize::CheckpointError;
 
 use super::manifest::{self, File, Manifest, Part};
 use super::part::TrainingState;
@@ -28,7 +30,7 @@ impl Fabric {
         folder: impl AsRef<Path>,
         state: &S,
     ) -> Result<(), FabricError> {
-        Job::new(folder.as_ref(), state, None, BTreeMap::new())?.run()
+        Job::new(folder.as_ref(), state, Manifest::new())?.run()
     }
 
     /// Save a state as it is now, writing in a thread of its own while training goes on.
@@ -56,7 +58,7 @@ impl Fabric {
         folder: impl AsRef<Path>,
         state: &S,
     ) -> Result<PendingSave, FabricError> {
-        Ok(Job::new(folder.as_ref(), state, None, BTreeMap::new())?.start(|result| result))
+        Ok(Job::new(folder.as_ref(), state, Manifest::new())?.start(|result| result))
     }
 }
 
@@ -116,15 +118,15 @@ impl Job {
     pub(super) fn new<S: TrainingState + ?Sized>(
         folder: &Path,
         state: &S,
-        step: Option<u64>,
-        metrics: BTreeMap<String, f64>,
+        manifest: Manifest,
     ) -> Result<Self, FabricError> {
-        let folder = folder.to_owned();
+        // Now: the process may change its folder before a thread writes.
+        let folder = absolute(folder);
         let parts = Saving::take(state).map_err(|problems| failed(&folder, problems))?;
         Ok(Self {
             folder,
             parts,
-            manifest: Manifest::new(step, metrics),
+            manifest,
         })
     }
 
@@ -134,6 +136,8 @@ impl Job {
         after: impl FnOnce(Result<(), FabricError>) -> Result<(), FabricError> + Send + 'static,
     ) -> PendingSave {
         let folder = self.folder.clone();
+        // So that it has one name; what the system refuses is told by the thread.
+        let _ = fs::create_dir_all(&folder);
         // Before this returns, so that saves into one folder end in the order they were begun.
         let busy = Busy::wait(&folder);
         let thread = std::thread::spawn(move || {
@@ -148,6 +152,7 @@ impl Job {
     }
 
     pub(super) fn run(self) -> Result<(), FabricError> {
+        let _ = fs::create_dir_all(&self.folder);
         let _busy = Busy::wait(&self.folder);
         self.write_failing()
     }
@@ -176,8 +181,14 @@ impl Job {
                 None => None,
                 Some(tensors) => {
                     let file = free(&folder, &name);
-                    unfinished.0.push(folder.join(&file));
-                    tensors(&folder.join(&file))?;
+                    let path = folder.join(&file);
+                    let written = tensors(&path);
+                    // What another process wrote there meanwhile is not ours to remove.
+                    if !matches!(&written, Err(StateProblem::File(error)) if matches!(**error, CheckpointError::Exists { .. }))
+                    {
+                        unfinished.0.push(path);
+                    }
+                    written?;
                     Some(File::of(&folder, file)?)
                 }
             };
@@ -186,8 +197,14 @@ impl Job {
         }
         // What the folder has been so far; what was damaged names nothing.
         let before = Manifest::read(&folder).ok();
-        manifest.write(&folder)?;
-        unfinished.0.clear();
+        let written = manifest.write(&folder);
+        // Where it is in its place after all, and only the folder could not be synchronised, its
+        // files must stay.
+        let is_there = |there: Manifest| there.files().eq(manifest.files());
+        if written.is_ok() || Manifest::read(&folder).is_ok_and(is_there) {
+            unfinished.0.clear();
+        }
+        written?;
         if let Some(parent) = folder.parent() {
             synchronise(parent);
         }
@@ -276,7 +293,13 @@ fn synchronise(folder: &Path) {
     }
 }
 
-/// The folders that this process saves into: one save at a time in each.
+/// A path that stays what it is when the process changes its folder.
+pub(super) fn absolute(folder: &Path) -> PathBuf {
+    std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned())
+}
+
+/// The folders that this process saves into or loads from: one at a time in each. Other processes
+/// are not kept out: a folder has one writer.
 static BUSY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 static DONE: Condvar = Condvar::new();
 
@@ -284,22 +307,31 @@ fn busy() -> MutexGuard<'static, Vec<PathBuf>> {
     BUSY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-struct Busy(PathBuf);
+pub(super) struct Busy(PathBuf);
 
 impl Busy {
-    fn wait(folder: &Path) -> Self {
-        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    /// By its one name, links and `..` resolved, as far as it exists.
+    fn name(folder: &Path) -> PathBuf {
+        fs::canonicalize(folder).unwrap_or_else(|_| absolute(folder))
+    }
+
+    pub(super) fn wait(folder: &Path) -> Self {
+        let folder = Self::name(folder);
         let free = DONE.wait_while(busy(), |busy| busy.contains(&folder));
-        free.unwrap_or_else(PoisonError::into_inner)
-            .push(folder.clone());
+        let mut busy = free.unwrap_or_else(PoisonError::into_inner);
+        busy.push(folder.clone());
         Self(folder)
     }
-}
 
-/// Whether a save goes on in it.
-pub(super) fn is_busy(folder: &Path) -> bool {
-    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-    busy().contains(&folder)
+    pub(super) fn if_free(folder: &Path) -> Option<Self> {
+        let folder = Self::name(folder);
+        let mut busy = busy();
+        if busy.contains(&folder) {
+            return None;
+        }
+        busy.push(folder.clone());
+        Some(Self(folder))
+    }
 }
 
 impl Drop for Busy {

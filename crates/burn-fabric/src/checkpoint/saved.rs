@@ -8,6 +8,7 @@ use burn_materialize::{Checkpoint, Weights};
 use super::folder::complete;
 use super::manifest::{self, Manifest};
 use super::problem::StateProblem;
+use super::save::Busy;
 use crate::error::FabricError;
 
 /// A checkpoint that [`Fabric::save`](crate::Fabric::save) wrote, to look at before it is loaded.
@@ -50,7 +51,7 @@ impl SavedState {
     pub(super) fn find(folder: &Path) -> Result<Self, StateProblem> {
         match Self::at(folder) {
             Err(StateProblem::NotACheckpoint { path }) => match complete(folder).pop() {
-                Some((_, latest)) => Self::at(&latest),
+                Some(latest) => Self::at(&latest),
                 None => Err(StateProblem::NotACheckpoint { path }),
             },
             found => found,
@@ -74,6 +75,10 @@ impl SavedState {
         self.manifest.step
     }
 
+    pub(super) fn serial(&self) -> u64 {
+        self.manifest.serial
+    }
+
     /// What was measured then.
     pub fn metrics(&self) -> &BTreeMap<String, f64> {
         &self.manifest.metrics
@@ -95,10 +100,7 @@ impl SavedState {
     }
 
     pub(super) fn files(&self) -> impl Iterator<Item = &manifest::File> {
-        self.manifest
-            .parts
-            .values()
-            .filter_map(|part| part.file.as_ref())
+        self.manifest.files()
     }
 
     /// The tensors of a module, to set it up with, or to load into another program.
@@ -130,6 +132,7 @@ impl SavedState {
                 part: part.to_owned(),
                 there: there(),
             })?;
+            let _busy = Busy::wait(&self.folder);
             file.check(&self.folder)?;
             Ok(Weights::from(Checkpoint::open(
                 self.folder.join(&file.name),
@@ -143,6 +146,7 @@ impl SavedState {
     /// # Errors
     /// [`FabricError::Checkpoint`] with each file that is missing or not what was written.
     pub fn verify(&self) -> Result<(), FabricError> {
+        let _busy = Busy::wait(&self.folder);
         let problems = self.damages();
         match problems.is_empty() {
             true => Ok(()),

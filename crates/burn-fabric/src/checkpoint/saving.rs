@@ -34,7 +34,8 @@ impl Saving {
     /// Keep a part under a name.
     pub fn part<T: TrainingState + ?Sized>(&mut self, name: &str, part: &T) {
         let path = joined(&self.path, name);
-        if let Some(reason) = unfit(name) {
+        let too_long = (path.len() > 200).then_some("it is longer than 200 bytes");
+        if let Some(reason) = unfit(name).or(too_long) {
             return self
                 .problems
                 .push(StateProblem::PartName { part: path, reason });
@@ -125,8 +126,6 @@ fn unfit(name: &str) -> Option<&'static str> {
         Some("it does not begin with a letter, a digit or `_`")
     } else if !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
         Some("it has other characters than letters, digits and `_`")
-    } else if name.len() > 100 {
-        Some("it is longer than 100 bytes")
     } else {
         None
     }

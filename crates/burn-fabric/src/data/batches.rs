@@ -148,7 +148,10 @@ impl<O: Send + 'static> Iterator for Batches<'_, O> {
             self.pass_over -= 1;
             match self.make() {
                 Some(Ok(_)) => {}
-                Some(error) => return Some(error),
+                Some(error) => {
+                    self.is_over = matches!(&error, Err(FabricError::LoaderPanicked { .. }));
+                    return Some(error);
+                }
                 None => return self.end(),
             }
         }

@@ -53,9 +53,9 @@ impl fmt::Display for Sampling {
             Self::Shuffled => f.write_str("shuffled"),
             Self::Weighted { weights, draws } => {
                 // Other weights are another order.
-                let bits = weights.iter().map(|weight| weight.to_bits());
-                let sum = bits.fold(0_u64, |sum, bits| sum.rotate_left(7) ^ bits);
-                write!(f, "weighted, {draws} draws, weights {sum:016x}")
+                let bytes = weights.iter().flat_map(|weight| weight.to_le_bytes());
+                let hash = blake3::hash(&bytes.collect::<Vec<u8>>()).to_hex();
+                write!(f, "weighted, {draws} draws, weights {}", &hash[..16])
             }
         }
     }

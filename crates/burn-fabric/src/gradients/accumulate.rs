@@ -118,6 +118,9 @@ impl Accumulation {
     /// Pair each batch with its place in its group. The last batch ends its group however few came
     /// before it, so no gradient is left behind. A batch that is to be left out is given to
     /// [`skip`](Accumulation::skip). A group that was begun before a checkpoint goes on where it was.
+    ///
+    /// Give it a loader's own iterator: to learn whether an adaptor of unknown length (`filter`) has
+    /// another batch, one is taken, which the loader counts as had.
     pub fn groups<I: IntoIterator>(&self, batches: I) -> MicroBatches<I::IntoIter> {
         MicroBatches {
             batches: batches.into_iter().peekable(),
@@ -162,7 +165,9 @@ impl Accumulation {
         if !(weight > 0.0 && weight.is_finite()) {
             return Err(FabricError::Weight { weight });
         }
-        if self.is_pending() && self.group != place.group {
+        // A loop that counts its groups itself goes on with the one that a checkpoint had.
+        let goes_on = self.resumed && place.group.is_none();
+        if self.is_pending() && self.group != place.group && !goes_on {
             return Err(FabricError::GroupUnfinished);
         }
         let selected = of.parameters().selected()?;
@@ -226,7 +231,10 @@ impl Accumulation {
 
 impl Accumulation {
     fn advance(&mut self, place: MicroBatch) {
-        self.done = place.number;
+        self.done = match place.group {
+            Some(_) => place.number,
+            None => self.done + 1,
+        };
         self.resumed = false;
     }
 

@@ -273,3 +273,71 @@ fn a_file_that_is_none_is_told_with_the_reason() {
         "{problems:?}"
     );
 }
+
+/// One folder under two names is one folder.
+#[cfg(unix)]
+#[test]
+fn saves_by_two_names_of_a_folder_do_not_meet() {
+    let root = tempfile::tempdir().unwrap();
+    let (folder, link) = (root.path().join("run"), root.path().join("link"));
+    fs::create_dir(&folder).unwrap();
+    std::os::unix::fs::symlink(&folder, &link).unwrap();
+    let training = Training::new("Adam", "Linear", 0);
+    for _ in 0..10 {
+        let fabric = training.fabric();
+        let saves =
+            [&folder, &link].map(|path| fabric.save_in_background(path, &training).unwrap());
+        for save in saves {
+            save.wait().unwrap();
+        }
+        SavedState::open(&link).unwrap().verify().unwrap();
+    }
+}
+
+/// What could be written and not read replaces nothing.
+#[test]
+fn a_value_that_would_not_be_read_is_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    fabric().save(folder.path(), &7_u64).unwrap();
+    struct Nested(usize);
+    impl serde::Serialize for Nested {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            use serde::ser::SerializeSeq;
+            let mut list = serializer.serialize_seq(Some(1))?;
+            match self.0 {
+                0 => {}
+                left => list.serialize_element(&Nested(left - 1))?,
+            }
+            list.end()
+        }
+    }
+    struct HoldsNested(Nested);
+    impl TrainingState for HoldsNested {
+        fn save_state(&self, saving: &mut burn_fabric::Saving) {
+            saving.value("nested", &self.0);
+        }
+        fn load_state<'s>(&'s mut self, _: &mut burn_fabric::Loading<'s>) {}
+    }
+    let problems = problems(fabric().save(folder.path(), &HoldsNested(Nested(150))));
+    assert!(
+        matches!(&problems[..], [StateProblem::Value { .. }]),
+        "{problems:?}"
+    );
+    let mut number = 0_u64;
+    fabric().load(folder.path(), &mut number).unwrap();
+    assert_eq!(number, 7);
+}
+
+#[test]
+fn a_load_waits_for_a_save_into_the_same_folder() {
+    let (training, folder) = saved();
+    let mut here = Training::new("Adam", "Linear", 0);
+    for _ in 0..20 {
+        let pending = training
+            .fabric()
+            .save_in_background(folder.path(), &training)
+            .unwrap();
+        fabric().load(folder.path(), &mut here).unwrap();
+        pending.wait().unwrap();
+    }
+}

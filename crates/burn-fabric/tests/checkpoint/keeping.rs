@@ -19,13 +19,13 @@ fn all_are_kept_unless_told_otherwise() {
     for step in [30, 10, 20] {
         checkpoints.save(&fabric(), &step, step, []).unwrap();
     }
-    assert_eq!(steps(&checkpoints), [10, 20, 30]);
+    assert_eq!(steps(&checkpoints), [30, 10, 20]);
     let latest = checkpoints.latest().unwrap().unwrap();
-    assert_eq!(latest.folder(), checkpoints.folder(30));
+    assert_eq!(latest.folder(), checkpoints.folder(20));
     // The folder of all stands for the latest.
     let mut number = 0_u64;
     fabric().load(checkpoints.root(), &mut number).unwrap();
-    assert_eq!(number, 30);
+    assert_eq!(number, 20);
     assert!(checkpoints.best().is_none());
 }
 
@@ -74,7 +74,13 @@ fn what_is_no_checkpoint_is_neither_listed_nor_in_the_way() {
     fs::create_dir(&with_notes).unwrap();
     fs::write(with_notes.join("notes.txt"), "of the user's").unwrap();
     assert!(checkpoints.latest().unwrap().is_none());
-    checkpoints.save(&fabric(), &1_u64, 7, []).unwrap();
+    #[derive(TrainingState)]
+    struct State {
+        model: u64,
+    }
+    checkpoints
+        .save(&fabric(), &State { model: 1 }, 7, [])
+        .unwrap();
     assert_eq!(steps(&checkpoints), [7]);
     assert!(!unfinished.exists());
     assert!(root.path().join("plots").is_dir() && root.path().join("step-notes").is_file());
@@ -97,4 +103,45 @@ fn a_damaged_latest_is_told() {
     let mut number = 0_u64;
     fabric().load(checkpoints.folder(1), &mut number).unwrap();
     assert_eq!(number, 1);
+}
+
+/// Files of the user's in a checkpoint that goes stay where they are, links are left alone.
+#[test]
+fn files_of_the_users_stay_in_what_is_removed() {
+    let root = tempfile::tempdir().unwrap();
+    let checkpoints = Checkpoints::new(root.path()).keep_last(1);
+    checkpoints.save(&fabric(), &1_u64, 1, []).unwrap();
+    let users = checkpoints.folder(1).join("exported.safetensors");
+    fs::write(&users, "of the user's").unwrap();
+    let others = root.path().join("step-77");
+    fs::create_dir(&others).unwrap();
+    fs::write(others.join("model-1.safetensors"), "of another program").unwrap();
+    #[cfg(unix)]
+    let archive = {
+        let archive = tempfile::tempdir().unwrap();
+        fs::write(archive.path().join("model-1.safetensors"), "archived").unwrap();
+        std::os::unix::fs::symlink(archive.path(), checkpoints.folder(78)).unwrap();
+        archive
+    };
+    checkpoints.save(&fabric(), &2_u64, 2, []).unwrap();
+    assert_eq!(steps(&checkpoints), [2]);
+    assert_eq!(fs::read_to_string(users).unwrap(), "of the user's");
+    assert!(others.join("model-1.safetensors").is_file());
+    #[cfg(unix)]
+    assert!(archive.path().join("model-1.safetensors").is_file());
+}
+
+/// A run that went on from an earlier step: what it saves is later than what it left behind.
+#[test]
+fn the_latest_is_what_was_saved_last() {
+    let root = tempfile::tempdir().unwrap();
+    let checkpoints = Checkpoints::new(root.path()).keep_last(3);
+    for step in [200_u64, 300, 400, 250, 260] {
+        checkpoints.save(&fabric(), &step, step, []).unwrap();
+    }
+    assert_eq!(steps(&checkpoints), [400, 250, 260]);
+    assert_eq!(checkpoints.latest().unwrap().unwrap().step(), Some(260));
+    let mut number = 0_u64;
+    fabric().load(root.path(), &mut number).unwrap();
+    assert_eq!(number, 260);
 }

@@ -251,3 +251,58 @@ fn one_part_alone_is_a_state() {
     fabric.load(folder.path(), &mut number).unwrap();
     assert_eq!(number, 42);
 }
+
+/// A loop that counts its groups itself.
+#[test]
+fn micro_batches_counted_by_hand_go_on_after_a_load() {
+    use burn_fabric::{Accumulation, MicroBatch};
+    #[derive(TrainingState)]
+    struct Waiting {
+        model: FabricModule<Two>,
+        accumulation: Accumulation,
+    }
+    let fabric = fabric();
+    let begin = || Waiting {
+        model: fabric.setup(fabric.init_module(Two::new).unwrap()).unwrap(),
+        accumulation: fabric.accumulate(2).unwrap(),
+    };
+    let add = |state: &mut Waiting, place| {
+        let loss = state.model.first.weight.val().powi_scalar(2).sum();
+        let gradients = fabric.backward(loss, &state.model).unwrap();
+        state
+            .accumulation
+            .add(place, &state.model, gradients)
+            .unwrap()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let mut there = begin();
+    assert!(add(&mut there, MicroBatch::INNER).is_none());
+    fabric.save(folder.path(), &there).unwrap();
+    let mut here = begin();
+    fabric.load(folder.path(), &mut here).unwrap();
+    let ends = [&mut there, &mut here].map(|state| {
+        let mean = add(state, MicroBatch::LAST).unwrap();
+        let gradient = mean.get::<2>(state.model.first.weight.id).unwrap();
+        gradient.into_data()
+    });
+    assert_eq!(ends[0], ends[1]);
+}
+
+/// The derive works where a macro gives the types.
+#[test]
+fn a_state_can_come_from_a_macro() {
+    macro_rules! state {
+        ($name:ident, $kind:ident) => {
+            #[derive(TrainingState)]
+            struct $name {
+                number: $kind,
+            }
+        };
+    }
+    state!(Number, u32);
+    let folder = tempfile::tempdir().unwrap();
+    fabric().save(folder.path(), &Number { number: 3 }).unwrap();
+    let mut here = Number { number: 0 };
+    fabric().load(folder.path(), &mut here).unwrap();
+    assert_eq!(here.number, 3);
+}

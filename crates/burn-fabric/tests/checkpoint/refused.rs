@@ -244,10 +244,10 @@ fn a_scheduler_that_panics_is_an_error() {
     struct Bad;
     impl LrScheduler for Bad {
         fn step(&mut self) -> f64 {
-            panic!("the warm-up was never set")
+            panic!("there are no more steps")
         }
         fn to_record(&self) -> LrSchedulerRecord {
-            LrSchedulerRecord::new()
+            panic!("the warm-up was never set")
         }
         fn load_record(&mut self, _: LrSchedulerRecord) {}
     }
@@ -449,4 +449,58 @@ fn everything_that_is_wrong_is_told_at_once() {
         text.contains("\n  1. `optimizer`") && text.contains("\n  2. `scheduler`"),
         "{text}"
     );
+}
+
+/// A module without tensors was saved, and one with some is there now.
+#[test]
+fn a_module_that_had_no_tensors_is_not_taken_for_one_that_has() {
+    #[derive(Module, Materialize, ResetParameters, Debug)]
+    struct Layers {
+        layers: Vec<Linear>,
+    }
+    let fabric = fabric();
+    let module = |count: usize| {
+        let new = |device: &Device| Layers {
+            layers: (0..count)
+                .map(|_| LinearConfig::new(2, 2).init(device))
+                .collect(),
+        };
+        fabric.setup(fabric.init_module(new).unwrap()).unwrap()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    fabric.save(folder.path(), &module(0)).unwrap();
+    fabric.load(folder.path(), &mut module(0)).unwrap();
+    let (_, text) = problems(fabric.load(folder.path(), &mut module(1)));
+    assert!(text.contains("`layers.0.weight`: only here"), "{text}");
+}
+
+/// A group that only one side has does not show in the base rates.
+#[test]
+fn another_group_of_a_schedule_is_told() {
+    use burn::module::ParamGroup;
+    use burn::optim::lr_scheduler::linear::LinearLrSchedulerConfig;
+    use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLrSchedulerConfig;
+    let (fabric, folder) = (fabric(), tempfile::tempdir().unwrap());
+    let linear = || LinearLrSchedulerConfig::new(1e-2, 1e-4, 50);
+    let plain = || ModuleLrSchedulerConfig::new(linear().into());
+    let mut grouped = plain()
+        .with_group(ParamGroup::from_predicate("head"), linear())
+        .init()
+        .unwrap();
+    let mut alone = plain().init().unwrap();
+    for _ in 0..4 {
+        grouped.step();
+        alone.step();
+    }
+    for (there, here) in [
+        (&grouped, &mut alone.clone()),
+        (&alone, &mut grouped.clone()),
+    ] {
+        fabric.save(folder.path(), there).unwrap();
+        let (problems, text) = problems(fabric.load(folder.path(), here));
+        assert!(
+            matches!(&problems[..], [StateProblem::OtherSchedule { .. }]),
+            "{text}"
+        );
+    }
 }

@@ -133,7 +133,17 @@ impl<M: Materialize> TrainingState for FabricModule<M> {
             let mut module = detached(self.module()?);
             let report = match weights {
                 Some(weights) => Some(load(&mut module, &weights.layout(Layout::Burn))?),
-                None => None,
+                None => {
+                    let here = inventory(&module);
+                    let missing = here
+                        .iter()
+                        .map(|entry| format!("`{}`: only here", entry.path));
+                    let differences: Vec<String> = missing.collect();
+                    if !differences.is_empty() {
+                        return Err(FabricError::OtherData { differences });
+                    }
+                    None
+                }
             };
             let module = traverse(module, &mut Restore(&record));
             Ok((self.checked(module)?, report))
