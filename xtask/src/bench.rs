@@ -10,6 +10,10 @@ use crate::workspace::{Workspace, run as run_command};
 /// What to measure.
 #[derive(Subcommand)]
 pub enum Bench {
+    /// An epoch of Fashion-MNIST in batches, with workers and without; peer: Burn's own loader.
+    ///
+    /// The files come from `cargo xtask assets fashion`.
+    Data,
     /// Initialise 268 million parameters and sum them; peers: PyTorch and eager Burn.
     Init {
         /// Time the same model on this device as well; there is no goal for it.
@@ -33,6 +37,12 @@ pub enum Bench {
     ///
     /// The weights come from `cargo xtask assets minilm`.
     Minilm,
+    /// Save 16 linear layers of 4096 by 4096 with Adam's state (3.2 GB), and load them again; peer:
+    /// PyTorch.
+    ///
+    /// Needs 10 GB in the target directory while it runs, 16 GB of memory and five minutes. The first
+    /// run makes a Python environment with PyTorch in the target directory (6.8 GB).
+    Save,
     /// Train the digits and a transformer of ten million parameters; peer: the same loop in plain
     /// Burn.
     Step,
@@ -41,10 +51,12 @@ pub enum Bench {
 /// Build the benchmark optimised and run it.
 pub fn run(workspace: &Workspace, bench: &Bench) -> Result<()> {
     let (name, device) = match bench {
+        Bench::Data => ("data", None),
         Bench::Init { device } => ("init", *device),
         Bench::Load { device } => ("load", *device),
         Bench::MetaBuild => ("meta-build", None),
         Bench::Minilm => ("minilm-start", None),
+        Bench::Save => ("save", None),
         Bench::Step => ("step", None),
     };
     if matches!(bench, Bench::Minilm) {

@@ -58,11 +58,7 @@ pub fn expected(workspace: &Workspace) -> Result<Vec<Expected>> {
         "no module found in the source of burn-nn"
     );
     let modules = modules.into_iter().map(Expected::Module);
-    Ok(CASES
-        
-        .map(Expected::Case)
-        .chain(modules)
-        .collect())
+    Ok(CASES.map(Expected::Case).chain(modules).collect())
 }
 
 /// The public types in `folder` that derive Burn's `Module`.

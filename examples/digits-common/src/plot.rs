@@ -11,24 +11,52 @@ use crate::Epoch;
 const SIZE: (u32, u32) = (1000, 420);
 const FONT: &str = "sans-serif";
 
-/// One curve: its name, its colour, a value an epoch.
-type Curve<'a> = (&'a str, RGBColor, Vec<f32>);
-type Panel<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// Draw the loss and the accuracies over the epochs into an SVG file.
-pub(crate) fn draw(epochs: &[Epoch], path: &Path) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let of = |value: fn(&Epoch) -> f32| epochs.iter().map(value).collect::<Vec<f32>>();
-    let loss = [("training", BLUE, of(|epoch| epoch.loss))];
-    let accuracy = [
-        ("training", BLUE, of(|epoch| epoch.train_accuracy)),
-        ("test", RED, of(|epoch| epoch.test_accuracy)),
-    ];
-    let highest = of(|epoch| epoch.loss).into_iter().fold(0.01, f32::max);
-    let lowest = accuracy
-        .iter()
-        .flat_map(|(_, _, values)| values)
-        .copied()
-        .fold(1.0, f32::min);
+/// A curve over the epochs.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    name: &'static str,
+    colour: RGBColor,
+    points: Vec<(f32, f32)>,
+}
+
+impl Curve {
+    /// Of the training samples: epochs that are over, and a value.
+    pub fn training(points: impl IntoIterator<Item = (f32, f32)>) -> Self {
+        Self {
+            name: "training",
+            colour: BLUE,
+            points: points.into_iter().collect(),
+        }
+    }
+
+    /// The same of the samples held out.
+    pub fn test(points: impl IntoIterator<Item = (f32, f32)>) -> Self {
+        Self {
+            name: "test",
+            colour: RED,
+            points: points.into_iter().collect(),
+        }
+    }
+
+    fn values(&self) -> impl Iterator<Item = f32> {
+        self.points.iter().map(|(_, value)| *value)
+    }
+}
+
+/// Draw losses and accuracies over the epochs into an SVG file, side by side.
+///
+/// # Errors
+/// Where it cannot be drawn or written.
+pub fn draw_curves(
+    losses: &[Curve],
+    accuracies: &[Curve],
+    path: &Path,
+) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let highest = losses.iter().flat_map(Curve::values).fold(0.01, f32::max);
+    let lowest = accuracies.iter().flat_map(Curve::values);
+    let lowest = lowest.fold(1.0, f32::min);
 
     let mut svg = String::new();
     {
@@ -36,36 +64,58 @@ pub(crate) fn draw(epochs: &[Epoch], path: &Path) -> Result<(), Box<dyn Error + 
         picture.fill(&WHITE)?;
         let (left, right) = picture.split_horizontally(SIZE.0 / 2);
         let range = (0.0, 1.05 * highest);
-        panel(&left, "loss", range, &loss, SeriesLabelPosition::UpperRight)?;
-        let range = ((lowest - 0.02).max(0.0), 1.005);
         panel(
-            &right,
-            "accuracy",
+            &left,
+            "loss",
             range,
-            &accuracy,
-            SeriesLabelPosition::LowerRight,
+            losses,
+            SeriesLabelPosition::UpperRight,
         )?;
+        let range = ((lowest - 0.02).max(0.0), 1.005);
+        let legend = SeriesLabelPosition::LowerRight;
+        panel(&right, "accuracy", range, accuracies, legend)?;
         picture.present()?;
     }
     Ok(std::fs::write(path, svg)?)
 }
 
+/// Draw the loss and the accuracies over the epochs into an SVG file.
+pub(crate) fn draw(epochs: &[Epoch], path: &Path) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let of = |value: fn(&Epoch) -> f32| {
+        let values = epochs.iter().map(value);
+        values
+            .zip(1_u16..)
+            .map(|(value, epoch)| (f32::from(epoch), value))
+    };
+    draw_curves(
+        &[Curve::training(of(|epoch| epoch.loss))],
+        &[
+            Curve::training(of(|epoch| epoch.train_accuracy)),
+            Curve::test(of(|epoch| epoch.test_accuracy)),
+        ],
+        path,
+    )
+}
+
 fn panel(
-    area: &Panel<'_>,
+    area: &Area<'_>,
     name: &str,
     (low, high): (f32, f32),
-    curves: &[Curve<'_>],
+    curves: &[Curve],
     legend: SeriesLabelPosition,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let epochs = curves.iter().map(|(_, _, values)| values.len()).max();
+    let epochs = || curves.iter().flat_map(|curve| &curve.points);
+    let first = epochs().map(|(epoch, _)| *epoch).fold(1.0, f32::min);
     // An axis of one epoch would have no length.
-    let last = epochs.unwrap_or(0).max(2);
+    let last = epochs()
+        .map(|(epoch, _)| *epoch)
+        .fold(first + 1.0, f32::max);
     let mut chart = ChartBuilder::on(area)
         .caption(name, (FONT, 20))
         .margin(12)
         .x_label_area_size(40)
         .y_label_area_size(60)
-        .build_cartesian_2d(1..last, low..high)?;
+        .build_cartesian_2d(first..last, low..high)?;
     chart
         .configure_mesh()
         .light_line_style(TRANSPARENT)
@@ -73,11 +123,15 @@ fn panel(
         .axis_desc_style((FONT, 15))
         .x_desc("epoch")
         .y_desc(name)
+        .x_label_formatter(&|epoch| {
+            let text = format!("{epoch:.1}");
+            text.strip_suffix(".0").unwrap_or(&text).to_owned()
+        })
         .y_label_formatter(&|value| format!("{value:.2}"))
         .draw()?;
-    for (label, colour, values) in curves {
-        let points = (1..).zip(values.iter().copied());
-        let style = ShapeStyle::from(colour).stroke_width(2);
+    for curve in curves {
+        let style = ShapeStyle::from(curve.colour).stroke_width(2);
+        let points = curve.points.iter().copied();
         chart.draw_series(
             points
                 .clone()
@@ -85,7 +139,7 @@ fn panel(
         )?;
         chart
             .draw_series(LineSeries::new(points, style))?
-            .label(*label)
+            .label(curve.name)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], style));
     }
     chart

