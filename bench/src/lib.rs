@@ -1,5 +1,7 @@
 //! What every benchmark needs: a peer to measure against, medians, and the memory of the process.
 
+pub mod folder;
+pub mod layers;
 pub mod memory;
 pub mod pairs;
 pub mod peer;

@@ -71,6 +71,11 @@ impl Pairs {
     pub fn ours_ms(&self) -> f64 {
         median(self.each(|ours, _| ours * 1e3))
     }
+
+    /// The median of theirs.
+    pub fn theirs_ms(&self) -> f64 {
+        median(self.each(|_, theirs| theirs * 1e3))
+    }
 }
 
 /// Where the true median lies with a probability of at least 95 %, whatever the distribution: each

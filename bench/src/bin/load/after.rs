@@ -5,11 +5,11 @@ use anyhow::Result;
 use burn::optim::{GradientsParams, SgdConfig};
 use burn::tensor::{Device, Tensor};
 use burn_fabric::prelude::*;
+use burn_fabric_bench::layers::{Layers, WIDTH};
 use burn_fabric_bench::timed;
 use burn_materialize::Meta;
 use serde_json::{Value, json};
 
-use crate::model::{Layers, WIDTH};
 use crate::source::Source;
 use crate::turns::{Medians, Torch, in_turn};
 

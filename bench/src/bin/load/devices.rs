@@ -2,11 +2,11 @@
 
 use anyhow::Result;
 use burn_fabric::prelude::{Accelerator, Fabric};
+use burn_fabric_bench::layers::Layers;
 use burn_fabric_bench::timed;
 use burn_materialize::Meta;
 
 use crate::kinds::check;
-use crate::model::Layers;
 use crate::source::{Reading, Source};
 use crate::turns::{Medians, in_turn};
 

@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use crate::model::{BYTES, LAYERS, Layers, PAGE, WIDTH};
 use anyhow::{Result, ensure};
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};
-use burn_fabric_bench::peer::target;
+use burn_fabric_bench::folder::Folder;
+use burn_fabric_bench::layers::{BYTES, LAYERS, Layers, PAGE, WIDTH};
 use burn_materialize::{Layout, SaveOptions, save};
 
 /// One checkpoint in three forms.
@@ -39,10 +39,10 @@ pub struct Sums {
 impl Files {
     /// Write all, and leave them in the page cache.
     pub fn make() -> Result<Self> {
-        let folder = Folder::new()?;
+        let folder = Folder::new("load")?;
         let (layers, sums) = generated()?;
         let write = |name: &str, options: &SaveOptions| {
-            let written = save(&layers, folder.0.join(name), options)?;
+            let written = save(&layers, folder.path().join(name), options)?;
             for file in &written.files {
                 warm(file)?;
             }
@@ -64,30 +64,7 @@ impl Files {
 
     /// A path to save to.
     pub fn new_file(&self, name: &str) -> PathBuf {
-        self.folder.0.join(name)
-    }
-}
-
-/// A folder that goes with this; what an interrupted run left there goes first.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Result<Self> {
-        let folder = Self(target()?.join("bench").join("load"));
-        folder.remove();
-        std::fs::create_dir_all(&folder.0)?;
-        Ok(folder)
-    }
-
-    fn remove(&self) {
-        // It may not be there; what cannot be removed does not change what is measured.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        self.remove();
+        self.folder.path().join(name)
     }
 }
 

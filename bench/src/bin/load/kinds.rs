@@ -2,12 +2,12 @@
 
 use anyhow::{Result, ensure};
 use burn::tensor::Device;
+use burn_fabric_bench::layers::{BYTES, Layers};
 use burn_fabric_bench::memory::{peak_resident_bytes, reset_peak, resident_mib};
 use burn_fabric_bench::timed;
 use burn_materialize::Meta;
 use serde_json::json;
 
-use crate::model::{BYTES, Layers};
 use crate::source::{Reading, Source};
 use crate::turns::{Medians, Torch, in_turn};
 

@@ -6,7 +6,6 @@ mod after;
 mod devices;
 mod files;
 mod kinds;
-mod model;
 mod saving;
 mod source;
 mod turns;

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use burn::tensor::Device;
+use burn_fabric_bench::layers::Layers;
 use burn_materialize::{Layout, Meta, Weights};
 use burn_store::{ModuleSnapshot, PyTorchToBurnAdapter, SafetensorsStore};
 use serde_json::{Value, json};
 
 use crate::files::{Files, Sums};
-use crate::model::Layers;
 
 /// A checkpoint, and what is asked of the load.
 #[derive(Clone, Copy)]

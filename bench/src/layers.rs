@@ -1,4 +1,4 @@
-//! The module that is loaded: 16 linear layers of 4096 by 4096, with bias.
+//! What is loaded and saved: 16 linear layers of 4096 by 4096, with bias.
 
 use anyhow::{Result, bail};
 use burn::backend::{BackendTensor, DispatchTensorKind};
@@ -7,15 +7,19 @@ use burn::nn::{Linear, LinearConfig};
 use burn::tensor::{Device, Tensor};
 use burn_materialize::{Materialize, ResetParameters};
 
+/// How many layers there are.
 pub const LAYERS: usize = 16;
+/// Inputs and outputs of each.
 pub const WIDTH: usize = 4096;
 /// Bytes of all tensors.
 pub const BYTES: usize = LAYERS * WIDTH * (WIDTH + 1) * size_of::<f32>();
 /// Values in a page of memory.
 pub const PAGE: usize = 4096 / size_of::<f32>();
 
+/// The module.
 #[derive(Module, Materialize, ResetParameters, Debug)]
 pub struct Layers {
+    /// Each after the one before.
     pub layers: Vec<Linear>,
 }
 
@@ -28,6 +32,7 @@ impl Layers {
         }
     }
 
+    /// Through all of them.
     pub fn forward(&self, input: Tensor<2>) -> Tensor<2> {
         let layers = self.layers.iter();
         layers.fold(input, |input, layer| layer.forward(input))
@@ -45,6 +50,9 @@ impl Layers {
 
     /// The sum of the first value of every page of the tensors' memory, where they are on flex: all
     /// of it is there when this returns, and none of it is copied.
+    ///
+    /// # Errors
+    /// Where they are elsewhere.
     pub fn pages(&self) -> Result<f64> {
         let mut sum = 0.0;
         for layer in &self.layers {
