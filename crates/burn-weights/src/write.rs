@@ -1,4 +1,4 @@
-//! Writing a checkpoint: one tensor in memory at a time, and a crash at any moment leaves the old
+//! Writing a checkpoint: a tensor or two in memory at a time, and a crash at any moment leaves the old
 //! checkpoint or the new one.
 //!
 //! A file is written beside its place, synchronised and renamed. Several files get names that no

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 
 use burn_pack::AtomicFile;
@@ -59,13 +59,12 @@ impl File {
             path: path.clone(),
             source,
         };
-        let bytes = fs::metadata(&path).map_err(failed)?.len();
-        let mut hasher = blake3::Hasher::new();
-        let hash = hasher.update_mmap_rayon(&path).map_err(failed)?.finalize();
+        let (bytes, hash) = hash(&path).map_err(failed)?;
+        let blake3 = hash.to_hex().to_string();
         Ok(Self {
             name,
             bytes,
-            blake3: hash.to_hex().to_string(),
+            blake3,
         })
     }
 
@@ -95,6 +94,42 @@ impl File {
             )),
         }
     }
+}
+
+/// The length and the hash of a file: one piece is read while the last one is hashed. Not by a map of
+/// it, whose pages would count as this process's memory.
+fn hash(path: &Path) -> std::io::Result<(u64, blake3::Hash)> {
+    const PIECE: usize = 4 << 20;
+    let mut file = fs::File::open(path)?;
+    let mut hasher = blake3::Hasher::new();
+    let (mut last, mut next) = (Vec::new(), vec![0; PIECE]);
+    let mut bytes = 0;
+    loop {
+        let (read, _) = rayon::join(|| fill(&mut file, &mut next), || hasher.update_rayon(&last));
+        let read = read?;
+        if read == 0 {
+            return Ok((bytes, hasher.finalize()));
+        }
+        bytes += read as u64;
+        last.resize(PIECE, 0);
+        std::mem::swap(&mut last, &mut next);
+        last.truncate(read);
+        next.resize(PIECE, 0);
+    }
+}
+
+/// Read until the buffer is full or the file ends.
+fn fill(file: &mut fs::File, buffer: &mut [u8]) -> std::io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
 }
 
 /// What stands before and after the text that the hash is of.

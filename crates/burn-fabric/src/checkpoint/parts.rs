@@ -5,6 +5,7 @@ mod average;
 mod containers;
 mod loader;
 mod module;
+mod moments;
 mod optimizer;
 mod rng;
 mod scheduler;

@@ -1,6 +1,6 @@
 //! From a state to a checkpoint.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use burn_materialize::CheckpointError;
 
 use super::manifest::{self, File, Manifest, Part};
-use super::part::TrainingState;
+use super::part::{TrainingState, WriteTensors};
 use super::problem::StateProblem;
 use super::saving::{Saving, Snapshot};
 use crate::error::FabricError;
@@ -174,27 +174,31 @@ impl Job {
             source,
         };
         fs::create_dir_all(&folder).map_err(io)?;
-        let mut unfinished = Unfinished(Vec::new());
-        for Snapshot { name, kind, write } in parts {
-            let content = write()?;
-            let file = match content.tensors {
-                None => None,
-                Some(tensors) => {
-                    let file = free(&folder, &name);
-                    let path = folder.join(&file);
-                    let written = tensors(&path);
-                    // What another process wrote there meanwhile is not ours to remove.
-                    if !matches!(&written, Err(StateProblem::File(error)) if matches!(**error, CheckpointError::Exists { .. }))
-                    {
-                        unfinished.0.push(path);
-                    }
-                    written?;
-                    Some(File::of(&folder, file)?)
-                }
-            };
-            let (kind, record) = (kind.name().to_owned(), content.record);
-            manifest.parts.insert(name, Part { kind, file, record });
+        let writing = Writing {
+            folder: &folder,
+            waiting: Mutex::new(parts.into_iter()),
+            written: Mutex::default(),
+            unfinished: Mutex::new(Unfinished(Vec::new())),
+            failed: Mutex::default(),
+        };
+        std::thread::scope(|scope| {
+            // One is written while another is read or hashed; where the system starts no thread, one
+            // after the other.
+            let second = std::thread::Builder::new().name("checkpoint".to_owned());
+            let _ = second.spawn_scoped(scope, || writing.write());
+            writing.write();
+        });
+        let Writing {
+            written,
+            unfinished,
+            failed,
+            ..
+        } = writing;
+        let mut unfinished = into_inner(unfinished);
+        if let Some(problem) = into_inner(failed) {
+            return Err(problem);
         }
+        manifest.parts = into_inner(written);
         // What the folder has been so far; what was damaged names nothing.
         let before = Manifest::read(&folder).ok();
         let written = manifest.write(&folder);
@@ -227,6 +231,65 @@ fn free(folder: &Path, part: &str) -> String {
     let is_free = |name: &String| fs::symlink_metadata(folder.join(name)).is_err();
     let mut names = (1_u32..).map(|number| format!("{part}-{number}.safetensors"));
     names.find(is_free).expect("some number is free")
+}
+
+/// Parts on their way into files.
+struct Writing<'f> {
+    folder: &'f Path,
+    waiting: Mutex<std::vec::IntoIter<Snapshot>>,
+    written: Mutex<BTreeMap<String, Part>>,
+    unfinished: Mutex<Unfinished>,
+    failed: Mutex<Option<StateProblem>>,
+}
+
+impl Writing<'_> {
+    fn write(&self) {
+        while let Some(snapshot) = self.next() {
+            if let Err(problem) = self.write_one(snapshot) {
+                lock(&self.failed).get_or_insert(problem);
+            }
+        }
+    }
+
+    /// The next part; none after a failure.
+    fn next(&self) -> Option<Snapshot> {
+        let is_failed = lock(&self.failed).is_some();
+        lock(&self.waiting).next().filter(|_| !is_failed)
+    }
+
+    fn write_one(&self, snapshot: Snapshot) -> Result<(), StateProblem> {
+        let Snapshot { name, kind, write } = snapshot;
+        let content = write()?;
+        let file = match content.tensors {
+            None => None,
+            Some(tensors) => Some(self.file(&name, tensors)?),
+        };
+        let (kind, record) = (kind.name().to_owned(), content.record);
+        lock(&self.written).insert(name, Part { kind, file, record });
+        Ok(())
+    }
+
+    fn file(&self, part: &str, tensors: WriteTensors) -> Result<File, StateProblem> {
+        let file = free(self.folder, part);
+        let path = self.folder.join(&file);
+        let written = tensors(&path);
+        // What another process wrote there meanwhile is not ours to remove.
+        let is_others = |error: &CheckpointError| matches!(error, CheckpointError::Exists { .. });
+        if !matches!(&written, Err(StateProblem::File(error)) if is_others(error)) {
+            lock(&self.unfinished).0.push(path);
+        }
+        written?;
+        File::of(self.folder, file)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Each is changed in one step.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn into_inner<T>(mutex: Mutex<T>) -> T {
+    mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Files of a save that has not ended.
@@ -304,7 +367,7 @@ static BUSY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 static DONE: Condvar = Condvar::new();
 
 fn busy() -> MutexGuard<'static, Vec<PathBuf>> {
-    BUSY.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&BUSY)
 }
 
 pub(super) struct Busy(PathBuf);

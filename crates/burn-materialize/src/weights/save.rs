@@ -20,6 +20,7 @@ use crate::inventory::{Entry, State, inventory};
 use crate::site::{Role, Site};
 use crate::slot::Slot;
 use crate::tie::check_real_ties;
+use crate::train::valid;
 use crate::traversal::{Pass, traverse};
 
 /// How a module is saved: by default in Burn's layout, in one file, without replacing one.
@@ -168,7 +169,8 @@ pub fn save_plan<M: Materialize>(
         ties: Vec::new(),
         problems: Vec::new(),
     };
-    traverse(module.clone(), &mut collect);
+    // Without autodiff, whose tensors can only be read by copying them.
+    traverse(valid(module), &mut collect);
     if !collect.problems.is_empty() {
         return Err(MaterializeError::Refused(Problems(collect.problems)));
     }

@@ -10,6 +10,8 @@ use burn_pack::Scalar;
 use burn_weights::Outgoing;
 use serde::{Deserialize, Serialize};
 
+use super::moments::moments;
+use super::tensors::outgoing;
 use crate::checkpoint::loading::{SavedPart, read};
 use crate::checkpoint::{
     Content, Kind, Loading, OptimizerMatch, Saving, StateProblem, TrainingState,
@@ -113,20 +115,39 @@ impl States {
 
 fn content(part: &str, all: Vec<Remembered>) -> Result<Content, StateProblem> {
     let mut parameters = BTreeMap::new();
+    let mut tensors = Vec::new();
+    // Of states that only copies show.
     let mut shapes = Vec::new();
     for (place, one) in all.iter().enumerate() {
-        let sink = one.flatten().map_err(|message| one.failed(part, message))?;
+        let check = |dtype| {
+            let checked = one.check_dtype(dtype);
+            checked.map_err(|message| one.failed(part, message))
+        };
         let mut names = Vec::new();
-        for (name, data) in sink.tensors {
-            let dtype = data.dtype();
-            one.check_dtype(dtype)
-                .map_err(|message| one.failed(part, message))?;
-            names.push(name.clone());
-            shapes.push((place, name, dtype, data.shape().as_slice().to_vec()));
-        }
-        let state = one.state.as_ref().map(|_| State {
+        let state = one.state.as_ref();
+        let moments = state.and_then(|state| moments(one.name, &one.path, state));
+        let scalars = match moments {
+            Some(moments) => {
+                for (name, tensor) in moments.tensors {
+                    check(tensor.dtype())?;
+                    names.push(name.clone());
+                    tensors.push(outgoing(name, tensor));
+                }
+                moments.scalars
+            }
+            None => {
+                let sink = one.flatten().map_err(|message| one.failed(part, message))?;
+                for (name, data) in sink.tensors {
+                    check(data.dtype())?;
+                    names.push(name.clone());
+                    shapes.push((place, name, data.dtype(), data.shape().as_slice().to_vec()));
+                }
+                sink.scalars
+            }
+        };
+        let state = state.map(|_| State {
             tensors: names,
-            scalars: sink.scalars.into_iter().collect(),
+            scalars: scalars.into_iter().collect(),
         });
         let parameter = Parameter {
             optimizer: one.name.to_owned(),
@@ -139,18 +160,18 @@ fn content(part: &str, all: Vec<Remembered>) -> Result<Content, StateProblem> {
         all,
         read: Mutex::new((usize::MAX, BTreeMap::new())),
     });
-    let tensors = shapes.into_iter().map(|(place, name, dtype, shape)| {
+    tensors.extend(shapes.into_iter().map(|(place, name, dtype, shape)| {
         let (states, taken) = (states.clone(), name.clone());
         Outgoing::new(name, dtype, shape, move || {
             Ok(states.take(place, &taken)?.into_parts().0)
         })
-    });
+    }));
     let value = |message| StateProblem::Value {
         part: part.to_owned(),
         message,
     };
     let content = Content::record(&Record { parameters }).map_err(value)?;
-    Ok(content.with(tensors.collect()))
+    Ok(content.with(tensors))
 }
 
 impl TrainingState for FabricOptimizer {
