@@ -5,10 +5,12 @@
 //! manifest names each file with its length and hash, and carries a hash of itself; it is renamed
 //! into its place last. Until then the folder is what it was.
 
+mod busy;
 mod folder;
 mod load;
 mod loading;
 mod manifest;
+mod obsolete;
 mod part;
 mod parts;
 mod plain;
@@ -16,6 +18,7 @@ mod problem;
 mod save;
 mod saved;
 mod saving;
+mod writing;
 
 pub use folder::{Better, Checkpoints};
 pub use load::{LoadOptions, LoadedState, OptimizerMatch};
@@ -26,7 +29,5 @@ pub use save::PendingSave;
 pub use saved::SavedState;
 pub use saving::Saving;
 
-use part::WriteTensors;
 pub(crate) use part::{Content, Kind};
 pub(crate) use parts::Remembered;
-pub(crate) use plain::encode;

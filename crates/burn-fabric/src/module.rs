@@ -143,9 +143,9 @@ impl<M: Materialize> FabricModule<M> {
     }
 
     /// Put what was loaded and [`checked`](FabricModule::checked) in its place.
-    pub(crate) fn put_loaded(&mut self, changed: M, report: Option<LoadReport>) {
+    pub(crate) fn put_loaded(&mut self, changed: M, report: LoadReport) {
         self.put_changed(changed);
-        self.load = report.or_else(|| self.load.take());
+        self.load = Some(report);
     }
 
     /// What `setup` did otherwise than usual.

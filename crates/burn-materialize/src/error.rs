@@ -29,7 +29,8 @@ pub enum MaterializeError {
     },
     /// A file has a NaN or an infinity where finite values are required.
     #[error(
-        "`{path}` would get a NaN or an infinity: `{name}` of the file has one at element {index};          nothing was changed; mend the file, or load without `require_finite`"
+        "`{path}` would get a NaN or an infinity: `{name}` of the file has one at element {index}; \
+         nothing was changed; mend the file, or load without `require_finite`"
     )]
     NotFinite {
         /// The tensor's path.
@@ -41,7 +42,8 @@ pub enum MaterializeError {
     },
     /// A file has an integer that the module's dtype cannot hold.
     #[error(
-        "`{path}` cannot hold {value} in {dtype:?}, which `{name}` of the file has; nothing was          changed; load with `DTypePolicy::File`, or declare a wider dtype"
+        "`{path}` cannot hold {value} in {dtype:?}, which `{name}` of the file has; nothing was \
+         changed; load with `DTypePolicy::File`, or declare a wider dtype"
     )]
     TooLargeFor {
         /// The tensor's path.
@@ -280,7 +282,8 @@ pub enum Problem {
     },
     /// A file lacks a parameter or a running state.
     #[error(
-        "`{path}` is missing from the file{hint}: rename the file's tensors (`rename`), or let it          have its initial value (`allow_missing`)"
+        "`{path}` is missing from the file{hint}: rename the file's tensors (`rename`), or let it \
+         have its initial value (`allow_missing`)"
     )]
     Missing {
         /// The tensor's path.
@@ -290,7 +293,8 @@ pub enum Problem {
     },
     /// A file has a tensor that the module lacks.
     #[error(
-        "`{name}` of the file has no place in the module{hint}: rename it (`rename`), or leave it          out (`allow_unexpected`)"
+        "`{name}` of the file has no place in the module{hint}: rename it (`rename`), or leave it \
+         out (`allow_unexpected`)"
     )]
     Unexpected {
         /// The tensor's name, after renaming.
@@ -300,7 +304,9 @@ pub enum Problem {
     },
     /// A file and a module have no name in common.
     #[error(
-        "nothing of the file has a place in the module, which has, for instance, {module:?}, where          the file has {file:?}: rename the file's tensors (`rename`, `strip_prefix`), or is it          another model's?"
+        "nothing of the file has a place in the module, which has, for instance, {module:?}, where \
+         the file has {file:?}: rename the file's tensors (`rename`, `strip_prefix`), or is it \
+         another model's?"
     )]
     NothingMatched {
         /// Some paths of the module.
@@ -326,7 +332,8 @@ pub enum Problem {
     },
     /// A tensor of a file is of another kind.
     #[error(
-        "`{path}` holds {expected}, and `{name}` of the file has {found:?}: kinds are not converted          into one another; convert the file, or leave the tensor out"
+        "`{path}` holds {expected}, and `{name}` of the file has {found:?}: kinds are not converted \
+         into one another; convert the file, or leave the tensor out"
     )]
     FileKind {
         /// The tensor's path.
@@ -340,7 +347,8 @@ pub enum Problem {
     },
     /// A tensor that is wanted has a dtype that Burn lacks.
     #[error(
-        "`{path}` takes `{name}` of the file, whose dtype {dtype} Burn lacks: convert the file          first"
+        "`{path}` takes `{name}` of the file, whose dtype {dtype} Burn lacks: convert the file \
+         first"
     )]
     ForeignDType {
         /// The tensor's path.
@@ -352,7 +360,8 @@ pub enum Problem {
     },
     /// The file has two values for one tie.
     #[error(
-        "{paths:?} are one parameter, and the file has two values for it, {names:?}: leave one out          of the file's (`except`), or untie the module"
+        "{paths:?} are one parameter, and the file has two values for it, {names:?}: leave one out \
+         of the file's (`except`), or untie the module"
     )]
     TieDiffers {
         /// Paths of the tie.
@@ -362,7 +371,8 @@ pub enum Problem {
     },
     /// Nothing shows whether linear weights are transposed.
     #[error(
-        "whether the file holds linear weights as Burn or as PyTorch does cannot be told from it:          say it (`layout(Layout::PyTorch)` or `layout(Layout::Burn)`)"
+        "whether the file holds linear weights as Burn or as PyTorch does cannot be told from it: \
+         say it (`layout(Layout::PyTorch)` or `layout(Layout::Burn)`)"
     )]
     LayoutUnknown,
     /// Rules make one name of two.

@@ -74,7 +74,7 @@ pub fn train(
             training.journal.batch(value);
             if interrupt.is_requested() {
                 training.journal.end();
-                let folder = checkpoints.save(fabric, training, training.steps(), [])?;
+                let folder = checkpoints.save(training, training.steps(), [])?;
                 return Ok(Ended::Interrupted(folder));
             }
         }
@@ -88,7 +88,7 @@ pub fn train(
         })??;
         training.journal.epoch(&score);
         let measured = [("accuracy", f64::from(score.accuracy()))];
-        checkpoints.save(fabric, training, training.steps(), measured)?;
+        checkpoints.save(training, training.steps(), measured)?;
     }
     training.journal.end();
     Ok(Ended::Done)

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::busy::{Busy, absolute};
 use super::manifest::{self, Manifest};
+use super::obsolete::remove_obsolete;
 use super::part::TrainingState;
 use super::problem::StateProblem;
-use super::save::{Busy, Job, PendingSave, absolute, is_ours};
+use super::save::{Job, PendingSave};
 use super::saved::SavedState;
 use crate::error::FabricError;
-use crate::fabric::Fabric;
 
 /// The checkpoints of one run: a subfolder for each, named after its step.
 ///
@@ -28,7 +29,7 @@ use crate::fabric::Fabric;
 ///     .keep_last(2)
 ///     .keep_best(1, "accuracy", Better::Higher);
 /// for (step, accuracy) in [(100, 0.7), (200, 0.9), (300, 0.8), (400, 0.6)] {
-///     checkpoints.save(&fabric, &model, step, [("accuracy", accuracy)])?;
+///     checkpoints.save(&model, step, [("accuracy", accuracy)])?;
 /// }
 /// let steps: Vec<u64> = checkpoints.list().iter().filter_map(SavedState::step).collect();
 /// assert_eq!(steps, [200, 300, 400]);
@@ -121,10 +122,9 @@ impl Checkpoints {
     /// Save a state after `step` steps, with what was measured; then remove what is not to be kept.
     ///
     /// # Errors
-    /// As [`Fabric::save`].
+    /// As [`Fabric::save`](crate::Fabric::save).
     pub fn save<'m, S: TrainingState + ?Sized>(
         &self,
-        _fabric: &Fabric,
         state: &S,
         step: u64,
         metrics: impl IntoIterator<Item = (&'m str, f64)>,
@@ -135,13 +135,12 @@ impl Checkpoints {
         Ok(folder)
     }
 
-    /// The same, writing in the background, as [`Fabric::save_in_background`].
+    /// The same, writing in the background, as [`Fabric::save_in_background`](crate::Fabric::save_in_background).
     ///
     /// # Errors
     /// As there.
     pub fn save_in_background<'m, S: TrainingState + ?Sized>(
         &self,
-        _fabric: &Fabric,
         state: &S,
         step: u64,
         metrics: impl IntoIterator<Item = (&'m str, f64)>,
@@ -279,23 +278,15 @@ pub(super) fn complete(root: &Path) -> Vec<PathBuf> {
 /// Remove a checkpoint, or what a save that was killed left of one: the manifest first, so that what
 /// is left is no checkpoint from then on. Files of the user's stay, and the folder with them.
 fn remove(folder: &Path, like: &Manifest) {
-    let named: Vec<String> = match Manifest::read(folder) {
-        Ok(manifest) => {
-            if fs::remove_file(folder.join(manifest::FILE)).is_err() {
-                return;
-            }
-            let files = manifest.parts.into_values().filter_map(|part| part.file);
-            files.map(|file| file.name).collect()
-        }
-        Err(StateProblem::NotACheckpoint { .. }) => Vec::new(),
+    let manifest = match Manifest::read(folder) {
+        Ok(manifest) => match fs::remove_file(folder.join(manifest::FILE)) {
+            Ok(()) => Some(manifest),
+            Err(_) => return,
+        },
+        Err(StateProblem::NotACheckpoint { .. }) => None,
         // Damaged: somebody may want to look at it.
         Err(_) => return,
     };
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if named.contains(&name) || is_ours(&name, like) {
-            let _ = fs::remove_file(entry.path());
-        }
-    }
+    remove_obsolete(folder, manifest.as_ref(), like, &[]);
     let _ = fs::remove_dir(folder);
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use super::busy::Busy;
 use super::loading::Loading;
 use super::part::TrainingState;
 use super::problem::StateProblem;
-use super::save::Busy;
 use super::saved::SavedState;
 use crate::error::{FabricError, shorten};
 use crate::fabric::Fabric;

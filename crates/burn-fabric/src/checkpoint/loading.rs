@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use super::load::{LoadOptions, OptimizerMatch};
 use super::manifest;
-use super::part::{Kind, Modules, TrainingState, joined};
+use super::part::{Kind, Modules, TrainingState, joined, named};
 use super::plain::decode;
 use super::problem::StateProblem;
 use super::saved::SavedState;
@@ -24,7 +24,8 @@ pub(crate) type Commit<'s> = Box<dyn FnOnce() + 's>;
 
 type LaterLoad<'s> = Box<dyn FnOnce(&Modules) -> Result<Commit<'s>, StateProblem> + 's>;
 
-/// Puts a state together; what [`TrainingState::load_state`] is given.
+/// Puts a state together; what [`TrainingState::load_state`] is given. [`Saving`](super::Saving) has
+/// an example of both.
 pub struct Loading<'s> {
     saved: &'s SavedState,
     options: &'s LoadOptions,
@@ -47,22 +48,30 @@ pub(super) struct Fitting<'s> {
 impl<'s> Loading<'s> {
     /// Load a part by its name.
     pub fn part<T: TrainingState + ?Sized>(&mut self, name: &str, part: &'s mut T) {
-        let path = joined(&self.path, name);
-        let outer = std::mem::replace(&mut self.path, path);
-        part.load_state(self);
-        self.path = outer;
+        self.within(name, |loading| part.load_state(loading));
     }
 
     /// Load a value that serde knows by its name.
     pub fn value<T: DeserializeOwned>(&mut self, name: &str, value: &'s mut T) {
+        self.within(name, |loading| loading.put(value));
+    }
+
+    fn within(&mut self, name: &str, load: impl FnOnce(&mut Self)) {
         let path = joined(&self.path, name);
         let outer = std::mem::replace(&mut self.path, path);
-        super::parts::load_value(self, value);
+        load(self);
         self.path = outer;
     }
 
+    /// Load the value that the part is.
+    pub(crate) fn put<T: DeserializeOwned>(&mut self, value: &'s mut T) {
+        if let Some((_, loaded)) = self.take(Kind::Value) {
+            self.commit(move || *value = loaded);
+        }
+    }
+
     pub(crate) fn name(&self) -> String {
-        self.path.clone()
+        named(&self.path)
     }
 
     pub(crate) fn options(&self) -> &'s LoadOptions {
@@ -73,9 +82,20 @@ impl<'s> Loading<'s> {
         self.modules.push((self.name(), module.clone()));
     }
 
-    /// The part of this name and kind; none where it is to stay as it is, or is not there, which is
-    /// noted.
-    pub(crate) fn take(&mut self, kind: Kind) -> Option<SavedPart> {
+    /// The part of this name and kind, and its record; none where it is to stay as it is, or where
+    /// there is none such, which is noted.
+    pub(crate) fn take<T: DeserializeOwned>(&mut self, kind: Kind) -> Option<(SavedPart, T)> {
+        let part = self.find(kind)?;
+        match part.record() {
+            Ok(record) => Some((part, record)),
+            Err(problem) => {
+                self.fail(problem);
+                None
+            }
+        }
+    }
+
+    fn find(&mut self, kind: Kind) -> Option<SavedPart> {
         let name = self.name();
         if self.options.excepts(&name) {
             return None;
@@ -180,7 +200,7 @@ pub(crate) struct SavedPart {
 }
 
 impl SavedPart {
-    pub(crate) fn record<T: DeserializeOwned>(&self) -> Result<T, StateProblem> {
+    fn record<T: DeserializeOwned>(&self) -> Result<T, StateProblem> {
         decode(&self.part.record).map_err(|message| StateProblem::Value {
             part: self.name.clone(),
             message: format!(
@@ -196,9 +216,13 @@ impl SavedPart {
         Ok(file.map(Checkpoint::open).transpose()?)
     }
 
-    /// The same as weights for a module.
-    pub(crate) fn weights(&self) -> Result<Option<Weights>, StateProblem> {
-        Ok(self.tensors()?.map(Weights::from))
+    /// The same as weights for a module, which always has a file.
+    pub(crate) fn weights(&self) -> Result<Weights, StateProblem> {
+        let tensors = self.tensors()?.ok_or_else(|| StateProblem::Value {
+            part: self.name.clone(),
+            message: "the checkpoint has no tensors of it".to_owned(),
+        })?;
+        Ok(tensors.into())
     }
 }
 

@@ -156,6 +156,11 @@ impl Manifest {
         self.parts.values().filter_map(|part| part.file.as_ref())
     }
 
+    /// The names of its files.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.files().map(|file| file.name.as_str())
+    }
+
     /// Put it into its place, synchronised; from then on the folder is this checkpoint.
     pub(super) fn write(&self, folder: &Path) -> Result<(), StateProblem> {
         let path = folder.join(FILE);

@@ -22,7 +22,6 @@ use crate::registry::Registered;
 /// use burn::optim::lr_scheduler::linear::LinearLrSchedulerConfig;
 /// use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLrScheduler;
 /// use burn_fabric::prelude::*;
-/// use burn_fabric::DeviceRng;
 ///
 /// #[derive(TrainingState)]
 /// struct Training {
@@ -121,12 +120,17 @@ pub(crate) struct Content {
 pub(crate) type WriteTensors = Box<dyn FnOnce(&Path) -> Result<(), StateProblem> + Send>;
 
 impl Content {
-    /// Some record alone.
-    pub(crate) fn record<T: Serialize>(record: &T) -> Result<Self, String> {
-        Ok(Self {
-            record: encode(record)?,
-            tensors: None,
-        })
+    /// The record of a part, without tensors.
+    pub(crate) fn record<T: Serialize + ?Sized>(
+        part: &str,
+        record: &T,
+    ) -> Result<Self, StateProblem> {
+        let record = encode(record).map_err(|message| StateProblem::Value {
+            part: part.to_owned(),
+            message,
+        })?;
+        let tensors = None;
+        Ok(Self { record, tensors })
     }
 
     /// With tensors.
@@ -152,5 +156,13 @@ pub(super) fn joined(path: &str, name: &str) -> String {
     match path.is_empty() {
         true => name.to_owned(),
         false => format!("{path}.{name}"),
+    }
+}
+
+/// The name of a part at its place: of one that is the whole state, too.
+pub(super) fn named(path: &str) -> String {
+    match path.is_empty() {
+        true => "state".to_owned(),
+        false => path.to_owned(),
     }
 }

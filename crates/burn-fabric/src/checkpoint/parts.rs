@@ -13,4 +13,3 @@ mod tensors;
 mod value;
 
 pub(crate) use optimizer::Remembered;
-pub(super) use value::{Saved, load_value};

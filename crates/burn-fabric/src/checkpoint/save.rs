@@ -1,17 +1,16 @@
 //! From a state to a checkpoint.
 
-use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use burn_materialize::CheckpointError;
-
-use super::manifest::{self, File, Manifest, Part};
-use super::part::{TrainingState, WriteTensors};
+use super::busy::{Busy, absolute};
+use super::manifest::Manifest;
+use super::obsolete::remove_obsolete;
+use super::part::TrainingState;
 use super::problem::StateProblem;
 use super::saving::{Saving, Snapshot};
+use super::writing::{Written, write_parts};
 use crate::error::FabricError;
 use crate::fabric::Fabric;
 
@@ -136,10 +135,8 @@ impl Job {
         after: impl FnOnce(Result<(), FabricError>) -> Result<(), FabricError> + Send + 'static,
     ) -> PendingSave {
         let folder = self.folder.clone();
-        // So that it has one name; what the system refuses is told by the thread.
-        let _ = fs::create_dir_all(&folder);
         // Before this returns, so that saves into one folder end in the order they were begun.
-        let busy = Busy::wait(&folder);
+        let busy = self.wait();
         let thread = std::thread::spawn(move || {
             let result = self.write_failing();
             drop(busy);
@@ -152,9 +149,14 @@ impl Job {
     }
 
     pub(super) fn run(self) -> Result<(), FabricError> {
-        let _ = fs::create_dir_all(&self.folder);
-        let _busy = Busy::wait(&self.folder);
+        let _busy = self.wait();
         self.write_failing()
+    }
+
+    fn wait(&self) -> Busy {
+        // So that it has one name; what the system refuses is told when it is written.
+        let _ = fs::create_dir_all(&self.folder);
+        Busy::wait(&self.folder)
     }
 
     fn write_failing(self) -> Result<(), FabricError> {
@@ -174,31 +176,8 @@ impl Job {
             source,
         };
         fs::create_dir_all(&folder).map_err(io)?;
-        let writing = Writing {
-            folder: &folder,
-            waiting: Mutex::new(parts.into_iter()),
-            written: Mutex::default(),
-            unfinished: Mutex::new(Unfinished(Vec::new())),
-            failed: Mutex::default(),
-        };
-        std::thread::scope(|scope| {
-            // One is written while another is read or hashed; where the system starts no thread, one
-            // after the other.
-            let second = std::thread::Builder::new().name("checkpoint".to_owned());
-            let _ = second.spawn_scoped(scope, || writing.write());
-            writing.write();
-        });
-        let Writing {
-            written,
-            unfinished,
-            failed,
-            ..
-        } = writing;
-        let mut unfinished = into_inner(unfinished);
-        if let Some(problem) = into_inner(failed) {
-            return Err(problem);
-        }
-        manifest.parts = into_inner(written);
+        let Written { parts, unfinished } = write_parts(&folder, parts)?;
+        manifest.parts = parts;
         // What the folder has been so far; what was damaged names nothing.
         let before = Manifest::read(&folder).ok();
         let written = manifest.write(&folder);
@@ -206,13 +185,14 @@ impl Job {
         // files must stay.
         let is_there = |there: Manifest| there.files().eq(manifest.files());
         if written.is_ok() || Manifest::read(&folder).is_ok_and(is_there) {
-            unfinished.0.clear();
+            unfinished.keep();
         }
         written?;
         if let Some(parent) = folder.parent() {
             synchronise(parent);
         }
-        remove_obsolete(&folder, before.as_ref(), &manifest);
+        let keep: Vec<&str> = manifest.names().collect();
+        remove_obsolete(&folder, before.as_ref(), &manifest, &keep);
         Ok(())
     }
 }
@@ -225,126 +205,6 @@ fn failed(folder: &Path, problems: Vec<StateProblem>) -> FabricError {
     }
 }
 
-/// A name that no file of the folder has: what is there may be named by the manifest that still
-/// counts.
-fn free(folder: &Path, part: &str) -> String {
-    let is_free = |name: &String| fs::symlink_metadata(folder.join(name)).is_err();
-    let mut names = (1_u32..).map(|number| format!("{part}-{number}.safetensors"));
-    names.find(is_free).expect("some number is free")
-}
-
-/// Parts on their way into files.
-struct Writing<'f> {
-    folder: &'f Path,
-    waiting: Mutex<std::vec::IntoIter<Snapshot>>,
-    written: Mutex<BTreeMap<String, Part>>,
-    unfinished: Mutex<Unfinished>,
-    failed: Mutex<Option<StateProblem>>,
-}
-
-impl Writing<'_> {
-    fn write(&self) {
-        while let Some(snapshot) = self.next() {
-            if let Err(problem) = self.write_one(snapshot) {
-                lock(&self.failed).get_or_insert(problem);
-            }
-        }
-    }
-
-    /// The next part; none after a failure.
-    fn next(&self) -> Option<Snapshot> {
-        let is_failed = lock(&self.failed).is_some();
-        lock(&self.waiting).next().filter(|_| !is_failed)
-    }
-
-    fn write_one(&self, snapshot: Snapshot) -> Result<(), StateProblem> {
-        let Snapshot { name, kind, write } = snapshot;
-        let content = write()?;
-        let file = match content.tensors {
-            None => None,
-            Some(tensors) => Some(self.file(&name, tensors)?),
-        };
-        let (kind, record) = (kind.name().to_owned(), content.record);
-        lock(&self.written).insert(name, Part { kind, file, record });
-        Ok(())
-    }
-
-    fn file(&self, part: &str, tensors: WriteTensors) -> Result<File, StateProblem> {
-        let file = free(self.folder, part);
-        let path = self.folder.join(&file);
-        let written = tensors(&path);
-        // What another process wrote there meanwhile is not ours to remove.
-        let is_others = |error: &CheckpointError| matches!(error, CheckpointError::Exists { .. });
-        if !matches!(&written, Err(StateProblem::File(error)) if is_others(error)) {
-            lock(&self.unfinished).0.push(path);
-        }
-        written?;
-        File::of(self.folder, file)
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Each is changed in one step.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn into_inner<T>(mutex: Mutex<T>) -> T {
-    mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Files of a save that has not ended.
-struct Unfinished(Vec<PathBuf>);
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        for file in &self.0 {
-            let _ = fs::remove_file(file);
-        }
-    }
-}
-
-/// Remove what only earlier saves made: what the manifest before this named, and what saves that were
-/// killed left. Nothing else: the folder may have files of the user's.
-fn remove_obsolete(folder: &Path, before: Option<&Manifest>, now: &Manifest) {
-    let named = |manifest: &Manifest| -> HashSet<String> {
-        let files = manifest
-            .parts
-            .values()
-            .filter_map(|part| part.file.as_ref());
-        files.map(|file| file.name.clone()).collect()
-    };
-    let keep = named(now);
-    let before = before.map(named).unwrap_or_default();
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if !keep.contains(&name) && (before.contains(&name) || is_ours(&name, now)) {
-            // The checkpoint is complete without this.
-            let _ = fs::remove_file(entry.path());
-        }
-    }
-}
-
-/// Whether a save of these parts may have made it: a file of a part, or one that was being written.
-pub(super) fn is_ours(name: &str, manifest: &Manifest) -> bool {
-    let (name, is_scratch) = match name
-        .strip_suffix(".tmp")
-        .and_then(|name| name.rsplit_once('.'))
-    {
-        // `.<process>-<number>.tmp` stands after the name of the file that was to be.
-        Some((file, _)) => (file, true),
-        None => (name, false),
-    };
-    if is_scratch && name == manifest::FILE {
-        return true;
-    }
-    let Some(stem) = name.strip_suffix(".safetensors") else {
-        return false;
-    };
-    stem.rsplit_once('-').is_some_and(|(part, number)| {
-        number.parse::<u32>().is_ok() && manifest.parts.contains_key(part)
-    })
-}
-
 /// So that a new folder survives a crash of the system, too.
 fn synchronise(folder: &Path) {
     if cfg!(unix) {
@@ -353,53 +213,5 @@ fn synchronise(folder: &Path) {
             false => folder,
         };
         let _ = fs::File::open(folder).and_then(|folder| folder.sync_all());
-    }
-}
-
-/// A path that stays what it is when the process changes its folder.
-pub(super) fn absolute(folder: &Path) -> PathBuf {
-    std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned())
-}
-
-/// The folders that this process saves into or loads from: one at a time in each. Other processes
-/// are not kept out: a folder has one writer.
-static BUSY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-static DONE: Condvar = Condvar::new();
-
-fn busy() -> MutexGuard<'static, Vec<PathBuf>> {
-    lock(&BUSY)
-}
-
-pub(super) struct Busy(PathBuf);
-
-impl Busy {
-    /// By its one name, links and `..` resolved, as far as it exists.
-    fn name(folder: &Path) -> PathBuf {
-        fs::canonicalize(folder).unwrap_or_else(|_| absolute(folder))
-    }
-
-    pub(super) fn wait(folder: &Path) -> Self {
-        let folder = Self::name(folder);
-        let free = DONE.wait_while(busy(), |busy| busy.contains(&folder));
-        let mut busy = free.unwrap_or_else(PoisonError::into_inner);
-        busy.push(folder.clone());
-        Self(folder)
-    }
-
-    pub(super) fn if_free(folder: &Path) -> Option<Self> {
-        let folder = Self::name(folder);
-        let mut busy = busy();
-        if busy.contains(&folder) {
-            return None;
-        }
-        busy.push(folder.clone());
-        Some(Self(folder))
-    }
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        busy().retain(|folder| *folder != self.0);
-        DONE.notify_all();
     }
 }

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use burn_materialize::{Checkpoint, Weights};
 
+use super::busy::Busy;
 use super::folder::complete;
 use super::manifest::{self, Manifest};
+use super::part::Kind;
 use super::problem::StateProblem;
-use super::save::Busy;
 use crate::error::FabricError;
 
 /// A checkpoint that [`Fabric::save`](crate::Fabric::save) wrote, to look at before it is loaded.
@@ -122,15 +123,22 @@ impl SavedState {
     /// ```
     ///
     /// # Errors
-    /// [`FabricError::Checkpoint`] where it has no such part, or none with tensors, or the file is
-    /// damaged.
+    /// [`FabricError::Checkpoint`] where it has no such part, where that is no module, or where its
+    /// file is damaged.
     pub fn weights(&self, part: &str) -> Result<Weights, FabricError> {
         let open = || {
-            let there = || self.parts().map(|(name, _)| name.to_owned()).collect();
-            let file = self.part(part).and_then(|part| part.file.as_ref());
-            let file = file.ok_or_else(|| StateProblem::MissingPart {
+            let found = self.part(part).ok_or_else(|| StateProblem::MissingPart {
                 part: part.to_owned(),
-                there: there(),
+                there: self.parts().map(|(name, _)| name.to_owned()).collect(),
+            })?;
+            let file = found
+                .file
+                .as_ref()
+                .filter(|_| found.kind == Kind::Module.name());
+            let file = file.ok_or_else(|| StateProblem::OtherKind {
+                part: part.to_owned(),
+                found: found.kind.clone(),
+                expected: Kind::Module.name(),
             })?;
             let _busy = Busy::wait(&self.folder);
             file.check(&self.folder)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::part::{Content, Kind, Modules, TrainingState, Write, joined};
+use super::part::{Content, Kind, Modules, TrainingState, Write, joined, named};
 use super::problem::StateProblem;
 use crate::error::FabricError;
 use crate::registry::Registered;
@@ -20,6 +20,37 @@ pub(super) struct Snapshot {
 type LaterSave = Box<dyn FnOnce(&Modules) -> Result<Write, StateProblem>>;
 
 /// Takes a state apart; what [`TrainingState::save_state`] is given.
+///
+/// ```
+/// use burn_fabric::prelude::*;
+/// use burn_fabric::{Loading, Saving};
+///
+/// /// What `derive(TrainingState)` writes, by hand.
+/// struct Progress {
+///     steps: u64,
+///     losses: Vec<f32>,
+/// }
+///
+/// impl TrainingState for Progress {
+///     fn save_state(&self, saving: &mut Saving) {
+///         saving.part("steps", &self.steps);
+///         saving.value("losses", &self.losses);
+///     }
+///
+///     fn load_state<'s>(&'s mut self, loading: &mut Loading<'s>) {
+///         loading.part("steps", &mut self.steps);
+///         loading.value("losses", &mut self.losses);
+///     }
+/// }
+///
+/// # let folder = tempfile::tempdir()?;
+/// let fabric = Fabric::builder().build()?;
+/// fabric.save(folder.path(), &Progress { steps: 2, losses: vec![0.7, 0.5] })?;
+/// let mut progress = Progress { steps: 0, losses: Vec::new() };
+/// fabric.load(folder.path(), &mut progress)?;
+/// assert_eq!((progress.steps, progress.losses.len()), (2, 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Default)]
 pub struct Saving {
     path: String,
@@ -33,26 +64,28 @@ pub struct Saving {
 impl Saving {
     /// Keep a part under a name.
     pub fn part<T: TrainingState + ?Sized>(&mut self, name: &str, part: &T) {
-        let path = joined(&self.path, name);
-        let too_long = (path.len() > 200).then_some("it is longer than 200 bytes");
-        if let Some(reason) = unfit(name).or(too_long) {
-            return self
-                .problems
-                .push(StateProblem::PartName { part: path, reason });
-        }
-        let outer = std::mem::replace(&mut self.path, path);
-        part.save_state(self);
-        self.path = outer;
+        self.within(name, |saving| part.save_state(saving));
     }
 
     /// Keep a value that serde knows under a name.
     pub fn value<T: Serialize>(&mut self, name: &str, value: &T) {
-        self.part(name, &super::parts::Saved(value));
+        self.within(name, |saving| saving.record(Kind::Value, value));
+    }
+
+    fn within(&mut self, name: &str, save: impl FnOnce(&mut Self)) {
+        let path = joined(&self.path, name);
+        let too_long = (path.len() > 200).then_some("it is longer than 200 bytes");
+        if let Some(reason) = unfit(name).or(too_long) {
+            return self.fail(StateProblem::PartName { part: path, reason });
+        }
+        let outer = std::mem::replace(&mut self.path, path);
+        save(self);
+        self.path = outer;
     }
 
     /// The name of the part that is being saved.
     pub(crate) fn name(&self) -> String {
-        self.path.clone()
+        named(&self.path)
     }
 
     pub(crate) fn module(&mut self, module: &Arc<Registered>) {
@@ -67,6 +100,14 @@ impl Saving {
         if self.is_new() {
             let (name, write) = (self.name(), Box::new(write));
             self.parts.push(Snapshot { name, kind, write });
+        }
+    }
+
+    /// A part that is a record alone.
+    pub(crate) fn record<T: Serialize + ?Sized>(&mut self, kind: Kind, record: &T) {
+        match Content::record(&self.name(), record) {
+            Ok(content) => self.push(kind, move || Ok(content)),
+            Err(problem) => self.fail(problem),
         }
     }
 

@@ -248,10 +248,15 @@ fn the_weights_of_a_checkpoint_set_a_module_up() {
     let meta = fabric.init_module(crate::run::Net::new).unwrap();
     let model = fabric.setup_with(meta, &weights).unwrap();
     assert_eq!(values(&*model), values(&*there.model));
-    let problems = problems(saved.weights("steps"));
+    let missing = problems(saved.weights("modle"));
     assert!(
-        matches!(&problems[..], [StateProblem::MissingPart { .. }]),
-        "{problems:?}"
+        matches!(&missing[..], [StateProblem::MissingPart { .. }]),
+        "{missing:?}"
+    );
+    let value = problems(saved.weights("steps"));
+    assert!(
+        matches!(&value[..], [StateProblem::OtherKind { .. }]),
+        "{value:?}"
     );
 }
 

@@ -17,7 +17,7 @@ fn all_are_kept_unless_told_otherwise() {
     let checkpoints = Checkpoints::new(root.path().join("not there yet"));
     assert!(checkpoints.latest().unwrap().is_none() && checkpoints.list().is_empty());
     for step in [30, 10, 20] {
-        checkpoints.save(&fabric(), &step, step, []).unwrap();
+        checkpoints.save(&step, step, []).unwrap();
     }
     assert_eq!(steps(&checkpoints), [30, 10, 20]);
     let latest = checkpoints.latest().unwrap().unwrap();
@@ -37,7 +37,7 @@ fn the_last_and_the_best_are_kept() {
     let losses = [5.0, 1.0, f64::NAN, 3.0, 2.0, 4.0, 1.0];
     for (step, loss) in (1_u64..).zip(losses) {
         checkpoints
-            .save(&fabric(), &step, step, [("loss", loss), ("else", 0.0)])
+            .save(&step, step, [("loss", loss), ("else", 0.0)])
             .unwrap();
     }
     // 7 and 2 are the best, 6 and 7 the last.
@@ -53,8 +53,7 @@ fn the_best_alone_keep_the_latest_beside_them() {
     let root = tempfile::tempdir().unwrap();
     let checkpoints = Checkpoints::new(root.path()).keep_best(1, "accuracy", Better::Higher);
     for (step, accuracy) in [(1_u64, 0.5), (2, 0.9), (3, 0.7), (4, 0.6)] {
-        let pending =
-            checkpoints.save_in_background(&fabric(), &step, step, [("accuracy", accuracy)]);
+        let pending = checkpoints.save_in_background(&step, step, [("accuracy", accuracy)]);
         pending.unwrap().wait().unwrap();
     }
     assert_eq!(steps(&checkpoints), [2, 4]);
@@ -78,9 +77,7 @@ fn what_is_no_checkpoint_is_neither_listed_nor_in_the_way() {
     struct State {
         model: u64,
     }
-    checkpoints
-        .save(&fabric(), &State { model: 1 }, 7, [])
-        .unwrap();
+    checkpoints.save(&State { model: 1 }, 7, []).unwrap();
     assert_eq!(steps(&checkpoints), [7]);
     assert!(!unfinished.exists());
     assert!(root.path().join("plots").is_dir() && root.path().join("step-notes").is_file());
@@ -93,7 +90,7 @@ fn a_damaged_latest_is_told() {
     let root = tempfile::tempdir().unwrap();
     let checkpoints = Checkpoints::new(root.path());
     for step in [1_u64, 2] {
-        checkpoints.save(&fabric(), &step, step, []).unwrap();
+        checkpoints.save(&step, step, []).unwrap();
     }
     fs::write(checkpoints.folder(2).join("manifest.json"), "{").unwrap();
     let error = checkpoints.latest().unwrap_err().to_string();
@@ -110,7 +107,7 @@ fn a_damaged_latest_is_told() {
 fn files_of_the_users_stay_in_what_is_removed() {
     let root = tempfile::tempdir().unwrap();
     let checkpoints = Checkpoints::new(root.path()).keep_last(1);
-    checkpoints.save(&fabric(), &1_u64, 1, []).unwrap();
+    checkpoints.save(&1_u64, 1, []).unwrap();
     let users = checkpoints.folder(1).join("exported.safetensors");
     fs::write(&users, "of the user's").unwrap();
     let others = root.path().join("step-77");
@@ -123,7 +120,7 @@ fn files_of_the_users_stay_in_what_is_removed() {
         std::os::unix::fs::symlink(archive.path(), checkpoints.folder(78)).unwrap();
         archive
     };
-    checkpoints.save(&fabric(), &2_u64, 2, []).unwrap();
+    checkpoints.save(&2_u64, 2, []).unwrap();
     assert_eq!(steps(&checkpoints), [2]);
     assert_eq!(fs::read_to_string(users).unwrap(), "of the user's");
     assert!(others.join("model-1.safetensors").is_file());
@@ -137,7 +134,7 @@ fn the_latest_is_what_was_saved_last() {
     let root = tempfile::tempdir().unwrap();
     let checkpoints = Checkpoints::new(root.path()).keep_last(3);
     for step in [200_u64, 300, 400, 250, 260] {
-        checkpoints.save(&fabric(), &step, step, []).unwrap();
+        checkpoints.save(&step, step, []).unwrap();
     }
     assert_eq!(steps(&checkpoints), [400, 250, 260]);
     assert_eq!(checkpoints.latest().unwrap().unwrap().step(), Some(260));

@@ -2,7 +2,6 @@
 
 use burn::module::ParamId;
 use burn::tensor::kind::BridgeTensor;
-use burn_materialize::Checkpoint;
 use serde::{Deserialize, Serialize};
 
 use super::tensors::{outgoing, placed};
@@ -82,8 +81,7 @@ impl TrainingState for Accumulation {
                 gradients,
             };
             Ok(Box::new(move || {
-                let content = Content::record(&record);
-                let content = content.map_err(|message| StateProblem::Value { part, message })?;
+                let content = Content::record(&part, &record)?;
                 let sums = names.into_iter().zip(sums);
                 Ok(content.with(sums.map(|(name, sum)| outgoing(name, sum)).collect()))
             }))
@@ -91,15 +89,8 @@ impl TrainingState for Accumulation {
     }
 
     fn load_state<'s>(&'s mut self, loading: &mut Loading<'s>) {
-        let Some(part) = loading.take(Kind::Accumulation) else {
+        let Some((part, record)) = loading.take::<Record>(Kind::Accumulation) else {
             return;
-        };
-        let (record, tensors) = match part
-            .record::<Record>()
-            .and_then(|record| Ok((record, part.tensors()?)))
-        {
-            Ok(both) => both,
-            Err(problem) => return loading.fail(problem),
         };
         let here = self.waiting().size;
         if record.done > 0 && record.size != here {
@@ -110,7 +101,7 @@ impl TrainingState for Accumulation {
             return loading.refuse(FabricError::OtherData { differences });
         }
         loading.later(move |modules| {
-            let sums = sums(&part, &record, tensors.as_ref(), modules)?;
+            let sums = sums(&part, &record, modules)?;
             let waiting = Waiting {
                 size: here,
                 done: record.done,
@@ -125,13 +116,13 @@ impl TrainingState for Accumulation {
 fn sums(
     part: &SavedPart,
     record: &Record,
-    tensors: Option<&Checkpoint>,
     modules: &Modules,
 ) -> Result<Vec<(ParamId, BridgeTensor)>, StateProblem> {
+    let tensors = part.tensors()?;
     let (mut sums, mut lost) = (Vec::new(), Vec::new());
     for gradient in &record.gradients {
         let name = gradient.name();
-        match (gradient.parameter(modules), tensors) {
+        match (gradient.parameter(modules), &tensors) {
             (Some(parameter), Some(tensors)) => {
                 let info = tensors.tensor(&name)?;
                 match info.dtype.burn() {

@@ -26,22 +26,18 @@ impl TrainingState for MovingAverage {
         averages.sort_by(|first, second| first.0.cmp(&second.0));
         saving.push(Kind::Average, move || {
             let paths = averages.iter().map(|(path, _)| path.clone()).collect();
-            let content = Content::record(&Record { paths });
-            let content = content.map_err(|message| StateProblem::Value { part, message })?;
-            Ok(content.with(
-                averages
-                    .into_iter()
-                    .map(|(path, tensor)| outgoing(path, tensor))
-                    .collect(),
-            ))
+            let content = Content::record(&part, &Record { paths })?;
+            let averages = averages.into_iter();
+            let tensors = averages.map(|(path, tensor)| outgoing(path, tensor));
+            Ok(content.with(tensors.collect()))
         });
     }
 
     fn load_state<'s>(&'s mut self, loading: &mut Loading<'s>) {
-        let Some(part) = loading.take(Kind::Average) else {
+        let Some((part, record)) = loading.take(Kind::Average) else {
             return;
         };
-        match self.loaded(&part) {
+        match self.loaded(&part, record) {
             Ok(averages) => loading.commit(move || *self.averages_mut() = averages),
             Err(problem) => loading.fail(problem),
         }
@@ -49,8 +45,11 @@ impl TrainingState for MovingAverage {
 }
 
 impl MovingAverage {
-    fn loaded(&self, part: &SavedPart) -> Result<HashMap<String, BridgeTensor>, StateProblem> {
-        let record: Record = part.record()?;
+    fn loaded(
+        &self,
+        part: &SavedPart,
+        record: Record,
+    ) -> Result<HashMap<String, BridgeTensor>, StateProblem> {
         let tensors = part.tensors()?;
         let mut unknown = Vec::new();
         let mut averages = HashMap::new();

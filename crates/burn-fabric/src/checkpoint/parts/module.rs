@@ -9,7 +9,7 @@ use burn_materialize::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::{Content, Kind, Loading, Saving, StateProblem, TrainingState, encode};
+use crate::checkpoint::{Content, Kind, Loading, Saving, StateProblem, TrainingState};
 use crate::error::FabricError;
 use crate::module::FabricModule;
 
@@ -101,17 +101,12 @@ impl<M: Materialize> TrainingState for FabricModule<M> {
             Ok((record, plan)) => {
                 let part = saving.name();
                 saving.push(Kind::Module, move || {
-                    let value = |message| StateProblem::Value { part, message };
-                    let has_tensors = !record.tensors.is_empty();
-                    Ok(Content {
-                        record: encode(&record).map_err(value)?,
-                        tensors: has_tensors.then(|| -> crate::checkpoint::WriteTensors {
-                            Box::new(move |path| {
-                                plan.write(path).map_err(StateProblem::of_module)?;
-                                Ok(())
-                            })
-                        }),
-                    })
+                    let mut content = Content::record(&part, &record)?;
+                    content.tensors = Some(Box::new(move |path| {
+                        plan.write(path).map_err(StateProblem::of_module)?;
+                        Ok(())
+                    }));
+                    Ok(content)
                 });
             }
         }
@@ -119,39 +114,23 @@ impl<M: Materialize> TrainingState for FabricModule<M> {
 
     fn load_state<'s>(&'s mut self, loading: &mut Loading<'s>) {
         loading.module(self.registered());
-        let Some(part) = loading.take(Kind::Module) else {
+        let Some((part, record)) = loading.take::<Record>(Kind::Module) else {
             return;
         };
-        let (record, weights) = match part
-            .record::<Record>()
-            .and_then(|record| Ok((record, part.weights()?)))
-        {
-            Ok(both) => both,
+        let weights = match part.weights() {
+            Ok(weights) => weights.layout(Layout::Burn),
             Err(problem) => return loading.fail(problem),
         };
         let loaded = || -> Result<_, FabricError> {
             let mut module = detached(self.module()?);
-            let report = match weights {
-                Some(weights) => Some(load(&mut module, &weights.layout(Layout::Burn))?),
-                None => {
-                    let here = inventory(&module);
-                    let missing = here
-                        .iter()
-                        .map(|entry| format!("`{}`: only here", entry.path));
-                    let differences: Vec<String> = missing.collect();
-                    if !differences.is_empty() {
-                        return Err(FabricError::OtherData { differences });
-                    }
-                    None
-                }
-            };
+            let report = load(&mut module, &weights)?;
             let module = traverse(module, &mut Restore(&record));
             Ok((self.checked(module)?, report))
         };
         match loaded() {
             Err(error) => loading.refuse(error),
             Ok((module, report)) => {
-                let casts = report.iter().flat_map(|report| &report.casts);
+                let casts = report.casts.iter();
                 let tensors: Vec<String> = casts
                     .map(|cast| {
                         format!(

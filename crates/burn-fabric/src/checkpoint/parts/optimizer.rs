@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::moments::moments;
 use super::tensors::outgoing;
-use crate::checkpoint::loading::{SavedPart, read};
+use crate::checkpoint::loading::read;
 use crate::checkpoint::{
     Content, Kind, Loading, OptimizerMatch, Saving, StateProblem, TrainingState,
 };
@@ -166,12 +166,7 @@ fn content(part: &str, all: Vec<Remembered>) -> Result<Content, StateProblem> {
             Ok(states.take(place, &taken)?.into_parts().0)
         })
     }));
-    let value = |message| StateProblem::Value {
-        part: part.to_owned(),
-        message,
-    };
-    let content = Content::record(&Record { parameters }).map_err(value)?;
-    Ok(content.with(tensors))
+    Ok(Content::record(part, &Record { parameters })?.with(tensors))
 }
 
 impl TrainingState for FabricOptimizer {
@@ -181,12 +176,17 @@ impl TrainingState for FabricOptimizer {
     }
 
     fn load_state<'s>(&'s mut self, loading: &mut Loading<'s>) {
-        let Some(part) = loading.take(Kind::Optimizer) else {
+        let Some((part, record)) = loading.take::<Record>(Kind::Optimizer) else {
             return;
         };
-        let saved = match Saved::open(&part) {
-            Ok(saved) => saved,
+        let tensors = match part.tensors() {
+            Ok(tensors) => tensors,
             Err(problem) => return loading.fail(problem),
+        };
+        let saved = Saved {
+            name: part.name,
+            record,
+            tensors,
         };
         let (mut matched, mut fresh, mut differences) = (Vec::new(), Vec::new(), Vec::new());
         let mut states = Vec::new();
@@ -207,7 +207,7 @@ impl TrainingState for FabricOptimizer {
         }
         let there = saved.record.parameters.into_keys();
         let orphaned: Vec<String> = there.filter(|path| !matched.contains(path)).collect();
-        let part = part.name;
+        let part = saved.name;
         if !differences.is_empty() {
             return loading.fail(StateProblem::OtherOptimizer { part, differences });
         }
@@ -247,14 +247,6 @@ struct Saved {
 }
 
 impl Saved {
-    fn open(part: &SavedPart) -> Result<Self, StateProblem> {
-        Ok(Self {
-            name: part.name.clone(),
-            record: part.record()?,
-            tensors: part.tensors()?,
-        })
-    }
-
     fn state(&self, one: &Remembered, saved: &Parameter) -> Result<Option<DynState>, StateProblem> {
         let Some(state) = &saved.state else {
             return Ok(None);

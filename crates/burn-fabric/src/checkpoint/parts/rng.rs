@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::{Content, Kind, Loading, Saving, StateProblem, TrainingState};
+use crate::checkpoint::{Kind, Loading, Saving, TrainingState};
 use crate::device_rng::DeviceRng;
 
 #[derive(Serialize, Deserialize)]
@@ -13,23 +13,13 @@ struct Record {
 
 impl TrainingState for DeviceRng {
     fn save_state(&self, saving: &mut Saving) {
-        let record = Record {
-            seed: self.seed(),
-            steps: self.steps(),
-        };
-        let part = saving.name();
-        saving.push(Kind::Rng, move || {
-            Content::record(&record).map_err(|message| StateProblem::Value { part, message })
-        });
+        let (seed, steps) = (self.seed(), self.steps());
+        saving.record(Kind::Rng, &Record { seed, steps });
     }
 
     fn load_state<'s>(&'s mut self, loading: &mut Loading<'s>) {
-        let Some(part) = loading.take(Kind::Rng) else {
-            return;
-        };
-        match part.record() {
-            Ok(Record { seed, steps }) => loading.commit(move || self.go_to(seed, steps)),
-            Err(problem) => loading.fail(problem),
+        if let Some((_, Record { seed, steps })) = loading.take(Kind::Rng) {
+            loading.commit(move || self.go_to(seed, steps));
         }
     }
 }

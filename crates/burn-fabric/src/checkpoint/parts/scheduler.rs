@@ -7,7 +7,7 @@ use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLrScheduler;
 use burn_pack::{Reader, Scalar};
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::{Content, Kind, Loading, Saving, StateProblem, TrainingState};
+use crate::checkpoint::{Kind, Loading, Saving, StateProblem, TrainingState};
 use crate::data::caught;
 
 #[derive(Serialize, Deserialize)]
@@ -41,22 +41,19 @@ fn record(scheduler: &ModuleLrScheduler) -> Result<Record, String> {
 
 impl TrainingState for ModuleLrScheduler {
     fn save_state(&self, saving: &mut Saving) {
-        let part = saving.name();
         // A scheduler of the user's own may panic in what is Burn's trait.
-        let content = caught(|| Content::record(&record(self)?)).and_then(|content| content);
-        match content {
-            Ok(content) => saving.push(Kind::Scheduler, move || Ok(content)),
-            Err(message) => saving.fail(StateProblem::Value { part, message }),
+        match caught(|| record(self)).flatten() {
+            Ok(record) => saving.record(Kind::Scheduler, &record),
+            Err(message) => {
+                let part = saving.name();
+                saving.fail(StateProblem::Value { part, message });
+            }
         }
     }
 
     fn load_state<'s>(&'s mut self, loading: &mut Loading<'s>) {
-        let Some(part) = loading.take(Kind::Scheduler) else {
+        let Some((part, saved)) = loading.take::<Record>(Kind::Scheduler) else {
             return;
-        };
-        let saved: Record = match part.record() {
-            Ok(record) => record,
-            Err(problem) => return loading.fail(problem),
         };
         let part = part.name;
         let restored = caught(|| {
@@ -65,11 +62,10 @@ impl TrainingState for ModuleLrScheduler {
                 record.with_scalar(key, *scalar)
             });
             let scheduler = self.clone().load_record(state);
-            let here = record(&scheduler);
-            (scheduler, here)
+            let here = record(&scheduler)?;
+            Ok((scheduler, here))
         });
-        let restored = restored.and_then(|(scheduler, here)| Ok((scheduler, here?)));
-        match restored {
+        match restored.flatten() {
             Err(message) => loading.fail(StateProblem::Value { part, message }),
             // A group that only one side has leaves other counters, and no trace in the base rates.
             Ok((_, here)) if here.state != saved.state || !same(&here.next, &saved.next) => {
