@@ -13,8 +13,8 @@ use crate::change::ModuleChange;
 use crate::checkpoint::StateProblem;
 use crate::config::SettingProblem;
 use crate::pattern::PatternProblem;
-pub(crate) use text::shorten;
 use text::{listed, numbers};
+pub(crate) use text::{rates, shorten};
 
 /// Why a Fabric refused. What the caller had is as it was.
 #[derive(Debug, thiserror::Error)]

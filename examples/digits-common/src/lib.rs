@@ -9,7 +9,7 @@ mod weights;
 
 pub use data::{Batch, CLASSES, PIXELS, Samples, Split};
 pub use journal::{Epoch, Journal};
-pub use options::{Options, parse};
+pub use options::{Options, parse, plain_device};
 pub use plot::{Curve, draw_curves};
 pub use weights::{digest, tensors};
 

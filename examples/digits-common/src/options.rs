@@ -1,5 +1,6 @@
 //! The command line.
 
+use burn::tensor::Device;
 use clap::Parser;
 use clap::error::ErrorKind;
 
@@ -12,6 +13,20 @@ pub struct Options {
     /// How often to go through the training samples
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub epochs: u32,
+}
+
+/// The device that the examples in plain Burn call so.
+///
+/// # Errors
+/// What is to be said of any other name.
+pub fn plain_device(name: &str) -> Result<Device, String> {
+    match name {
+        "auto" => Ok(Device::default()),
+        "flex" => Ok(Device::flex()),
+        _ => Err(format!(
+            "no device is called `{name}`: choose one of auto, flex"
+        )),
+    }
 }
 
 /// Read the command line. What is wrong is said in one line, and the process exits with 2.

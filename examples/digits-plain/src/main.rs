@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use burn::tensor::Device;
 use clap::Parser;
-use digits_common::{Options, Output, Samples, Split, digest, parse};
+use digits_common::{Options, Output, Samples, Split, digest, parse, plain_device};
 use digits_plain::{Mlp, train};
 
 /// Train a small model on 8x8 digits with plain Burn
@@ -16,21 +16,11 @@ struct Arguments {
     #[command(flatten)]
     options: Options,
     /// Where to train: auto or flex
-    #[arg(long, default_value = "auto", value_parser = device)]
+    #[arg(long, default_value = "auto", value_parser = plain_device)]
     device: Device,
     /// The folder for metrics, picture and weights; created where it is missing
     #[arg(long, default_value = "runs/digits-plain")]
     out: PathBuf,
-}
-
-fn device(name: &str) -> Result<Device, String> {
-    match name {
-        "auto" => Ok(Device::default()),
-        "flex" => Ok(Device::flex()),
-        _ => Err(format!(
-            "no device is called `{name}`: choose one of auto, flex"
-        )),
-    }
 }
 
 fn main() -> ExitCode {

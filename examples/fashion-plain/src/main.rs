@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use burn::tensor::Device;
 use clap::Parser;
-use digits_common::{Output, digest, parse};
+use digits_common::{Output, digest, parse, plain_device};
 use fashion_common::{Options, write_results};
 use fashion_plain::{Cnn, train};
 use serde::de::IgnoredAny;
@@ -18,21 +18,11 @@ struct Arguments {
     #[command(flatten)]
     options: Options,
     /// Where to train: auto or flex
-    #[arg(long, default_value = "auto", value_parser = device)]
+    #[arg(long, default_value = "auto", value_parser = plain_device)]
     device: Device,
     /// The folder for metrics, curves and weights; created where it is missing
     #[arg(long, value_name = "DIR", default_value = "runs/fashion-plain")]
     out: PathBuf,
-}
-
-fn device(name: &str) -> Result<Device, String> {
-    match name {
-        "auto" => Ok(Device::default()),
-        "flex" => Ok(Device::flex()),
-        _ => Err(format!(
-            "no device is called `{name}`: choose one of auto, flex"
-        )),
-    }
 }
 
 fn main() -> ExitCode {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use burn_materialize::{CheckpointError, MaterializeError};
 
-use crate::error::{FabricError, shorten};
+use crate::error::{FabricError, rates, shorten};
 
 /// Why a state was not saved or not loaded.
 #[derive(Debug, thiserror::Error)]
@@ -169,9 +169,11 @@ pub enum StateProblem {
     },
     /// A scheduler would go on with other rates than the one that was saved.
     #[error(
-        "`{part}` is another schedule than the one that was saved, whose next rates are {found:?}, and \
-         here they would be {expected:?}: make it with the same configuration, or leave it out with \
-         `LoadOptions::except(\"{part}\")`, and it starts over"
+        "`{part}` is another schedule than the one that was saved, whose next rates are {}, and \
+         here they would be {}: make it with the same configuration, or leave it out with \
+         `LoadOptions::except(\"{part}\")`, and it starts over",
+        rates(found),
+        rates(expected)
     )]
     OtherSchedule {
         /// The part.

@@ -31,3 +31,9 @@ pub(crate) fn shorten(paths: &[String]) -> String {
         more => format!("{shown} and {more} more"),
     }
 }
+
+/// The first few rates, to the digits that people compare.
+pub(crate) fn rates(rates: &[f64]) -> String {
+    let shown = rates.iter().take(4).map(|rate| format!("{rate:.6e}"));
+    format!("{} …", shown.collect::<Vec<_>>().join(", "))
+}
