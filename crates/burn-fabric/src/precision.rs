@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 /// A loss in half precision is hardly one: cast what it is computed from,
 /// `logits.cast(FloatDType::F32)`.
 ///
-/// ```
+/// ```standalone_crate
 /// use burn::nn::LinearConfig;
 /// use burn::optim::AdamWConfig;
 /// use burn::tensor::{DType, FloatDType, Tensor};

@@ -270,7 +270,7 @@ fn seed_everything_is_a_seed_and_seeds_the_device() {
         (3, true)
     );
     assert!(
-        both().to_string().contains("seed_everything       on "),
+        both().to_string().contains("seed_everything         on "),
         "{}",
         both()
     );

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// said). Twice and half, so that scaling rounds nothing; after Micikevicius and others, "Mixed
 /// precision training" (2018). An optimizer keeps it in its checkpoint.
 ///
-/// ```
+/// ```standalone_crate
 /// use burn::nn::LinearConfig;
 /// use burn::optim::SgdConfig;
 /// use burn::tensor::{FloatDType, Tensor};
