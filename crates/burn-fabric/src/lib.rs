@@ -66,6 +66,7 @@ mod pattern;
 mod precision;
 mod registry;
 mod setup;
+mod span;
 
 pub use accelerator::{Accelerator, Candidate, Candidates, LibTorchKind, UnknownAccelerator};
 pub use backward::BackwardTarget;
