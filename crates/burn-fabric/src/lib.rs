@@ -49,6 +49,7 @@ extern crate self as burn_fabric;
 mod accelerator;
 mod backward;
 mod builder;
+mod callback;
 mod change;
 mod checkpoint;
 mod config;
@@ -74,6 +75,10 @@ pub use builder::FabricBuilder;
 pub use burn_materialize;
 pub use burn_materialize::InitRng;
 pub use burn_materialize_derive::TrainingState;
+pub use callback::{
+    AfterStep, BeforeStep, Callback, CallbackResult, Callbacks, EarlyStopping, EpochBegin,
+    EpochEnd, Evaluation, Exception, Flow, ModelAveraging, OnError, Point, Saved,
+};
 pub use change::ModuleChange;
 pub use checkpoint::{
     Better, Checkpoints, LoadOptions, LoadedState, Loading, OptimizerMatch, PendingSave,
@@ -102,9 +107,10 @@ pub use setup::SetUp;
 /// What most programs import, next to Burn's own prelude.
 pub mod prelude {
     pub use crate::{
-        Accelerator, Better, Checkpoints, Clip, DataPosition, DeviceRng, Fabric, FabricConfig,
-        FabricDataLoader, FabricError, FabricModule, FabricOptimizer, InitRng, Interrupt,
-        LoadOptions, LoaderOverDataset, ParameterGroup, ParameterGroups, Precision, ReadyLoader,
+        Accelerator, AfterStep, Better, Callback, CallbackResult, Callbacks, Checkpoints, Clip,
+        DataPosition, DeviceRng, EarlyStopping, Evaluation, Fabric, FabricConfig, FabricDataLoader,
+        FabricError, FabricModule, FabricOptimizer, Flow, InitRng, Interrupt, LoadOptions,
+        LoaderOverDataset, ModelAveraging, ParameterGroup, ParameterGroups, Precision, ReadyLoader,
         Sampling, SavedState, TrainingState,
     };
     pub use burn_materialize::{
