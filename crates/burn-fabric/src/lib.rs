@@ -59,6 +59,7 @@ mod error;
 mod fabric;
 mod gradients;
 mod interrupt;
+mod logging;
 mod module;
 mod optimizer;
 mod parameters;
@@ -87,6 +88,9 @@ pub use error::{FabricError, ShapeMismatch};
 pub use fabric::Fabric;
 pub use gradients::{Accumulation, Clip, Clipped, MicroBatch, MicroBatches, NonFinite};
 pub use interrupt::Interrupt;
+pub use logging::{
+    CsvLogger, JsonLinesLogger, Logger, LoggerError, LoggerProblem, Loggers, TrainingProgress,
+};
 pub use module::FabricModule;
 pub use optimizer::{
     Custom, FabricOptimizer, OptimizerConfig, OptimizerTarget, ParameterGroup, ParameterGroups,
@@ -99,10 +103,10 @@ pub use setup::SetUp;
 /// What most programs import, next to Burn's own prelude.
 pub mod prelude {
     pub use crate::{
-        Accelerator, Better, Checkpoints, Clip, DataPosition, DeviceRng, Fabric, FabricConfig,
-        FabricDataLoader, FabricError, FabricModule, FabricOptimizer, InitRng, Interrupt,
-        LoadOptions, LoaderOverDataset, ParameterGroup, ParameterGroups, ReadyLoader, Sampling,
-        SavedState, TrainingState,
+        Accelerator, Better, Checkpoints, Clip, CsvLogger, DataPosition, DeviceRng, Fabric,
+        FabricConfig, FabricDataLoader, FabricError, FabricModule, FabricOptimizer, InitRng,
+        Interrupt, JsonLinesLogger, LoadOptions, LoaderOverDataset, Logger, Loggers,
+        ParameterGroup, ParameterGroups, ReadyLoader, Sampling, SavedState, TrainingState,
     };
     pub use burn_materialize::{
         DTypePolicy, InitPlan, Layout, LoadReport, Materialize, Meta, Progress, ResetParameters,
