@@ -7,12 +7,16 @@ mod json_lines;
 mod loggers;
 mod progress;
 mod settings;
+#[cfg(feature = "tensorboard")]
+mod tensorboard;
 
 pub use csv::CsvLogger;
 pub use error::LoggerError;
 pub use json_lines::JsonLinesLogger;
 pub use loggers::{LoggerProblem, Loggers};
 pub use progress::TrainingProgress;
+#[cfg(feature = "tensorboard")]
+pub use tensorboard::TensorBoardLogger;
 
 /// Writes values by step somewhere. Give it to [`Loggers`], which calls it.
 ///

@@ -37,6 +37,11 @@ impl<T: Target> Records<T> {
         }
     }
 
+    #[cfg(feature = "tensorboard")]
+    pub(super) fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
     /// All of `record` or nothing of it.
     pub(super) fn append(&mut self, record: &[u8]) -> io::Result<()> {
         if self.torn {
