@@ -223,6 +223,31 @@ fn a_path_that_cannot_be_written_is_tried_again() {
     );
 }
 
+#[test]
+fn a_resume_that_failed_comes_before_the_next_values() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let lines = folder.path().join("m.jsonl");
+    let open = || Loggers::new().with(JsonLinesLogger::at(&lines));
+    for step in 0..3 {
+        open().log(step, [("loss", 1.0)]);
+    }
+    // In the way of the file that takes the other's place.
+    let blocked = folder.path().join("m.jsonl.new");
+    fs::create_dir(&blocked).expect("made");
+    let mut loggers = open();
+    loggers.resume_at(1);
+    loggers.log(1, [("loss", 2.0)]);
+    assert_eq!(json_lines(&lines).len(), 3);
+    fs::remove_dir(&blocked).expect("removed");
+    loggers.log(2, [("loss", 2.0)]);
+    assert_eq!(loggers.problems().len(), 1);
+    let expected = [
+        json!({"step": 0, "loss": 1.0}),
+        json!({"step": 2, "loss": 2.0}),
+    ];
+    assert_eq!(json_lines(&lines), expected);
+}
+
 /// Of the process that the next test starts.
 const FOLDER: &str = "BURN_FABRIC_TEST_LOGGING_FOLDER";
 

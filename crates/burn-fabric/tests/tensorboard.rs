@@ -42,9 +42,7 @@ fn sum(bytes: &[u8]) -> [u8; 4] {
         }
     }
     let sum = !sum;
-    ((sum >> 15) | (sum << 17))
-        .wrapping_add(0xA282_EAD8)
-        .to_le_bytes()
+    sum.rotate_right(15).wrapping_add(0xA282_EAD8).to_le_bytes()
 }
 
 #[test]

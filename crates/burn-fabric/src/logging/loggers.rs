@@ -39,6 +39,8 @@ struct Entry {
     lost: u64,
     said: bool,
     panicked: bool,
+    /// What it has to drop from before it logs anything.
+    resume: Option<u64>,
 }
 
 /// What went wrong first in a logger.
@@ -77,6 +79,7 @@ impl Loggers {
             lost: 0,
             said: false,
             panicked: false,
+            resume: None,
         });
         self
     }
@@ -104,7 +107,10 @@ impl Loggers {
     /// Have each logger drop what an earlier process logged of `step` and later ones, so that no step
     /// is there twice. Call it after a checkpoint was loaded, with the first step that is logged now.
     pub fn resume_at(&mut self, step: u64) {
-        self.each(None, |logger| logger.resume_at(step));
+        for entry in &mut self.loggers {
+            entry.resume = Some(step);
+        }
+        self.each(None, |_| Ok(()));
     }
 
     /// Write what is still held back; call it at the end, and before a checkpoint.
@@ -140,7 +146,14 @@ impl Loggers {
                 continue;
             }
             // What a panic leaves broken is not looked at again.
-            let called = catch_unwind(AssertUnwindSafe(|| call(entry.logger.as_mut())));
+            let called = catch_unwind(AssertUnwindSafe(|| {
+                // Tried until it succeeds: values behind those of an earlier process would be double.
+                if let Some(step) = entry.resume {
+                    entry.logger.resume_at(step)?;
+                    entry.resume = None;
+                }
+                call(entry.logger.as_mut())
+            }));
             let error = match called {
                 Ok(Ok(())) => {
                     // Only values that arrived show that it is back; `flush` may have had none.
