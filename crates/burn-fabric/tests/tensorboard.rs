@@ -68,3 +68,50 @@ fn a_file_has_its_version_a_restart_and_the_values() {
     let text = String::from_utf8_lossy(bodies[3]);
     assert!(text.contains("| a | b\\|c |\n"), "{text}");
 }
+
+/// Prints each scalar's name, and its steps and values; then the settings.
+const READER: &str = r"
+import sys
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+events = EventAccumulator(sys.argv[1])
+events.Reload()
+for tag in sorted(events.Tags()['scalars']):
+    print(tag, [(event.step, event.value) for event in events.Scalars(tag)])
+for tag in events.Tags()['tensors']:
+    print(tag, events.SummaryMetadata(tag).plugin_data.plugin_name)
+    print(events.Tensors(tag)[0].tensor_proto.string_val[0].decode())
+";
+
+#[test]
+#[ignore = "needs a python3 that finds the package tensorboard"]
+fn tensorboards_own_reader_lists_what_was_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let open = || Loggers::new().with(TensorBoardLogger::at(folder.path()));
+    let mut loggers = open();
+    loggers.log_settings(&[("rate".to_owned(), "0.001".to_owned())]);
+    for step in 0..4 {
+        loggers.log(step, [("train/loss", 0.5), ("worst", f64::NAN)]);
+    }
+    let mut loggers = open();
+    loggers.resume_at(2);
+    for step in 2..5 {
+        loggers.log(step, [("train/loss", 0.25)]);
+    }
+    let python = std::process::Command::new("python3")
+        .args(["-c", READER])
+        .arg(folder.path())
+        .output()
+        .expect("python3 runs");
+    let (text, told) = (
+        String::from_utf8_lossy(&python.stdout),
+        String::from_utf8_lossy(&python.stderr),
+    );
+    assert!(python.status.success(), "{told}");
+    assert_eq!(
+        text,
+        "train/loss [(0, 0.5), (1, 0.5), (2, 0.25), (3, 0.25), (4, 0.25)]\n\
+         worst [(0, nan), (1, nan)]\n\
+         settings text\n\
+         | name | value |\n|---|---|\n| rate | 0.001 |\n\n"
+    );
+}
