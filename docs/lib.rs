@@ -24,6 +24,9 @@ mod pages {
     #[doc = include_str!("logging.md")]
     pub struct Logging;
 
+    #[doc = include_str!("precision.md")]
+    pub struct Precision;
+
     #[doc = include_str!("states.md")]
     pub struct States;
 

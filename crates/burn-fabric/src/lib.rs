@@ -64,6 +64,7 @@ mod module;
 mod optimizer;
 mod parameters;
 mod pattern;
+mod precision;
 mod registry;
 mod setup;
 
@@ -100,6 +101,7 @@ pub use optimizer::{
 };
 pub use parameters::{HasParameters, Parameters};
 pub use pattern::PatternProblem;
+pub use precision::{LossScale, Precision, UnknownPrecision};
 pub use setup::SetUp;
 
 /// What most programs import, next to Burn's own prelude.
@@ -108,7 +110,8 @@ pub mod prelude {
         Accelerator, Better, Checkpoints, Clip, CsvLogger, DataPosition, DeviceRng, Fabric,
         FabricConfig, FabricDataLoader, FabricError, FabricModule, FabricOptimizer, InitRng,
         Interrupt, JsonLinesLogger, LoadOptions, LoaderOverDataset, Logger, Loggers,
-        ParameterGroup, ParameterGroups, ReadyLoader, Sampling, SavedState, TrainingState,
+        ParameterGroup, ParameterGroups, Precision, ReadyLoader, Sampling, SavedState,
+        TrainingState,
     };
     pub use burn_materialize::{
         DTypePolicy, InitPlan, Layout, LoadReport, Materialize, Meta, Progress, ResetParameters,
