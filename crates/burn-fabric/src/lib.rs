@@ -60,6 +60,7 @@ mod error;
 mod fabric;
 mod gradients;
 mod interrupt;
+mod logging;
 mod module;
 mod optimizer;
 mod parameters;
@@ -94,6 +95,11 @@ pub use error::{FabricError, ShapeMismatch};
 pub use fabric::Fabric;
 pub use gradients::{Accumulation, Clip, Clipped, MicroBatch, MicroBatches, NonFinite};
 pub use interrupt::Interrupt;
+#[cfg(feature = "tensorboard")]
+pub use logging::TensorBoardLogger;
+pub use logging::{
+    CsvLogger, JsonLinesLogger, Logger, LoggerError, LoggerProblem, Loggers, TrainingProgress,
+};
 pub use module::FabricModule;
 pub use optimizer::{
     Custom, FabricOptimizer, OptimizerConfig, OptimizerTarget, ParameterGroup, ParameterGroups,
@@ -108,10 +114,11 @@ pub use setup::SetUp;
 pub mod prelude {
     pub use crate::{
         Accelerator, AfterStep, Better, Callback, CallbackResult, Callbacks, Checkpoints, Clip,
-        DataPosition, DeviceRng, EarlyStopping, Evaluation, Fabric, FabricConfig, FabricDataLoader,
-        FabricError, FabricModule, FabricOptimizer, Flow, InitRng, Interrupt, LoadOptions,
-        LoaderOverDataset, ModelAveraging, ParameterGroup, ParameterGroups, Precision, ReadyLoader,
-        Sampling, SavedState, TrainingState,
+        CsvLogger, DataPosition, DeviceRng, EarlyStopping, Evaluation, Fabric, FabricConfig,
+        FabricDataLoader, FabricError, FabricModule, FabricOptimizer, Flow, InitRng, Interrupt,
+        JsonLinesLogger, LoadOptions, LoaderOverDataset, Logger, Loggers, ModelAveraging,
+        ParameterGroup, ParameterGroups, Precision, ReadyLoader, Sampling, SavedState,
+        TrainingState,
     };
     pub use burn_materialize::{
         DTypePolicy, InitPlan, Layout, LoadReport, Materialize, Meta, Progress, ResetParameters,
