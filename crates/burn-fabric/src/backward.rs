@@ -9,7 +9,7 @@ use burn_materialize::{Materialize, Pass, Role, Site, Slot, traverse};
 use burn_meta::panic_text;
 
 use crate::error::FabricError;
-use crate::gradients::{MAX_RANK, no_gradients, with_rank};
+use crate::gradients::{MAX_RANK, no_gradients, widened, with_rank};
 use crate::module::FabricModule;
 use crate::parameters::Parameters;
 
@@ -65,14 +65,46 @@ tuples! {
     (A 0, B 1, C 2, D 3)
 }
 
+/// What becomes of a gradient of a half-precision parameter.
+pub(crate) struct Unscale {
+    /// What its loss was multiplied by.
+    pub(crate) scale: Option<f64>,
+    /// Whether it is had in f32.
+    pub(crate) in_f32: bool,
+}
+
+impl Unscale {
+    /// The loss to differentiate: in f32, where there is room for the scale.
+    fn scaled<const D: usize>(&self, loss: Tensor<D>) -> Tensor<D> {
+        match self.scale {
+            Some(scale) => widened(loss).mul_scalar(scale),
+            None => loss,
+        }
+    }
+
+    fn unscaled<const D: usize>(&self, gradient: Tensor<D>) -> Tensor<D> {
+        let gradient = match self.in_f32 {
+            true => widened(gradient),
+            false => gradient,
+        };
+        match self.scale {
+            Some(scale) => gradient.div_scalar(scale),
+            None => gradient,
+        }
+    }
+}
+
 /// The gradients of the parameters of `modules`.
 pub(crate) fn backward<const D: usize>(
     loss: Tensor<D>,
     modules: impl BackwardTarget,
+    unscale: &Unscale,
 ) -> Result<GradientsParams, FabricError> {
     let selected = modules.parameters().selected()?;
+    let loss = unscale.scaled(loss);
     let mut extract = Extract {
         all: differentiate(&loss)?,
+        unscale,
         extracted: GradientsParams::new(),
     };
     // It holds the last of the graph.
@@ -102,12 +134,13 @@ fn differentiate<const D: usize>(loss: &Tensor<D>) -> Result<Gradients, FabricEr
 
 /// Takes the gradients of parameters out of all there are. Burn's own does not see the parameters in
 /// fields that a module skips.
-struct Extract {
+struct Extract<'u> {
     all: Gradients,
+    unscale: &'u Unscale,
     extracted: GradientsParams,
 }
 
-impl Pass for Extract {
+impl Pass for Extract<'_> {
     fn tensor(&mut self, _site: &Site<'_>, slot: &mut dyn Slot) {
         let is_float = slot.role() == Role::Parameter && slot.kind() == Kind::Float;
         let Some(id) = slot.id().filter(|_| is_float) else {
@@ -121,7 +154,7 @@ impl Pass for Extract {
             let leaf = Tensor::<D>::from_bridge(slot.tensor());
             // At the later paths of a tie it is gone already.
             if let Some(gradient) = leaf.grad_remove(&mut self.all) {
-                self.extracted.register(id, gradient);
+                self.extracted.register(id, self.unscale.unscaled(gradient));
             }
         });
     }

@@ -10,6 +10,7 @@ use crate::config::{FabricConfig, Layers, MissingGradients, Origin};
 use crate::error::FabricError;
 use crate::fabric::Fabric;
 use crate::gradients::{Clip, NonFinite};
+use crate::precision::Precision;
 
 /// Configures a [`Fabric`]: from code, from the environment, from a file, in this order of
 /// precedence.
@@ -60,7 +61,37 @@ impl FabricBuilder {
         self
     }
 
-    /// The dtype of float tensors that name none; the device's own default unless said.
+    /// In which dtypes models are kept, computed and optimised.
+    ///
+    /// Burn fixes it for the whole process with the first tensor on the device.
+    pub fn precision(mut self, precision: Precision) -> Self {
+        self.code.precision = Some(precision);
+        self
+    }
+
+    /// Compute activations again in the backward pass instead of keeping them all: less memory, more
+    /// time. It is a property of the device that [`Fabric::device`] gives, and of every parameter,
+    /// buffer and batch made there; Burn lets no two kinds meet.
+    pub fn gradient_checkpointing(mut self, on: bool) -> Self {
+        self.code.gradient_checkpointing = Some(on);
+        self
+    }
+
+    /// What the loss is multiplied by at first under [`Precision::MixedF16`], a power of two; 32,768
+    /// unless said. See [`LossScale`](crate::LossScale).
+    pub fn loss_scale(mut self, scale: f64) -> Self {
+        self.code.loss_scale = Some(scale);
+        self
+    }
+
+    /// After how many steps in a row that is doubled; 2000 unless said.
+    pub fn loss_scale_interval(mut self, steps: u32) -> Self {
+        self.code.loss_scale_interval = Some(steps);
+        self
+    }
+
+    /// The dtype of float tensors that name none, without the rest of a
+    /// [`precision`](FabricBuilder::precision); the device's own default unless said.
     ///
     /// Burn fixes it for the whole process with the first tensor on the device.
     pub fn float_dtype(mut self, dtype: FloatDType) -> Self {
@@ -129,7 +160,8 @@ impl FabricBuilder {
     /// [`FabricError::ConfigFile`] and [`FabricError::ConfigSyntax`] for the file,
     /// [`FabricError::NotCompiled`], [`FabricError::NoSuchDevice`], [`FabricError::DeviceFails`],
     /// [`FabricError::NoAccelerator`] and [`FabricError::MetaAccelerator`] for the device,
-    /// [`FabricError::UnsupportedDType`] and [`FabricError::DefaultDType`] for its default dtype.
+    /// [`FabricError::UnsupportedDType`] and [`FabricError::DefaultDType`] for its default dtype or
+    /// the precision.
     pub fn build(self) -> Result<Fabric, FabricError> {
         let mut settings = self.layers()?.resolve()?;
         let float_dtype = settings.float_dtype;

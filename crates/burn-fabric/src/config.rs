@@ -1,9 +1,9 @@
 //! A Fabric's settings as files and the environment hold them.
 
+mod by_name;
 mod environment;
 mod file;
 mod float_dtype;
-mod init_rng;
 mod problem;
 mod settings;
 
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::accelerator::Accelerator;
 use crate::gradients::NonFinite;
+use crate::precision::Precision;
 
 /// Settings of a Fabric that can be written to a file; what is `None` is left to others.
 ///
@@ -50,8 +51,21 @@ pub struct FabricConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed_everything: Option<u64>,
     /// The generator of initial values: `portable` or `device`.
-    #[serde(skip_serializing_if = "Option::is_none", with = "init_rng")]
+    #[serde(skip_serializing_if = "Option::is_none", with = "by_name")]
     pub init_rng: Option<InitRng>,
+    /// In which dtypes models are kept and optimised: `f32`, `bf16`, `f16`, `mixed-bf16`,
+    /// `mixed-f16`. Not together with `float_dtype`.
+    #[serde(skip_serializing_if = "Option::is_none", with = "by_name")]
+    pub precision: Option<Precision>,
+    /// Whether the backward pass computes activations again instead of keeping them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gradient_checkpointing: Option<bool>,
+    /// What the loss is multiplied by at first under `mixed-f16`, a power of two of at least 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss_scale: Option<f64>,
+    /// After how many steps in a row it is doubled, at least 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss_scale_interval: Option<u32>,
     /// The dtype of float tensors that name none: `f32`, `f16`, `bf16`, `f64`, `flex32`.
     #[serde(skip_serializing_if = "Option::is_none", with = "float_dtype")]
     pub float_dtype: Option<FloatDType>,
@@ -99,7 +113,11 @@ impl FabricConfig {
         "seed",
         "seed_everything",
         "init_rng",
+        "precision",
         "float_dtype",
+        "gradient_checkpointing",
+        "loss_scale",
+        "loss_scale_interval",
         "accumulate",
         "clip_norm",
         "clip_value",

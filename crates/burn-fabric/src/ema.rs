@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use burn::module::ParamId;
 use burn::tensor::kind::BridgeTensor;
-use burn::tensor::{DType, FloatDType, Tensor};
+use burn::tensor::{FloatDType, Tensor};
 use burn_materialize::{Materialize, Pass, Site, Slot, traverse};
 
 use crate::config::SettingProblem;
 use crate::error::FabricError;
-use crate::gradients::with_rank;
+use crate::gradients::{widened, with_rank};
 use crate::module::FabricModule;
 
 /// An exponential moving average of a module's weights: `a <- d * a + (1 - d) * w`, starting from
@@ -136,10 +136,7 @@ impl Pass for Update {
         let (decay, before, weight) = (self.decay, self.before.remove(&path), slot.tensor());
         let after = with_rank!(slot.shape().rank(), D => {
             let weight = Tensor::<D>::from_bridge(weight);
-            let weight = match weight.dtype() {
-                DType::F16 | DType::BF16 => weight.cast(FloatDType::F32),
-                _ => weight,
-            };
+            let weight = widened(weight);
             match before.map(Tensor::<D>::from_bridge) {
                 Some(average) if average.shape() == weight.shape() => {
                     average.mul_scalar(decay).add(weight.mul_scalar(1.0 - decay))

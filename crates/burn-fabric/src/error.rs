@@ -269,6 +269,17 @@ pub enum FabricError {
         /// Paths of their parameters.
         parameters: Vec<String>,
     },
+    /// Gradients leave f16 although the loss is hardly scaled.
+    #[error(
+        "the gradients of {} are not finite although the loss is not scaled any more: it is no \
+         overflow of f16 that a smaller scale would mend; look at the loss and the batch, lower the \
+         rate, or train with `Precision::MixedBf16`",
+        shorten(parameters)
+    )]
+    LossScale {
+        /// Paths of their parameters.
+        parameters: Vec<String>,
+    },
     /// Gradients have other shapes than their parameters.
     #[error(
         "{}",

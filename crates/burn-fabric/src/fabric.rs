@@ -1,6 +1,7 @@
 //! The facade.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use burn::optim::GradientsParams;
@@ -8,7 +9,7 @@ use burn::tensor::{Device, Tensor};
 use burn_materialize::{Draws, Materialize, Meta, Weights};
 
 use crate::accelerator::Candidates;
-use crate::backward::{BackwardTarget, backward};
+use crate::backward::{BackwardTarget, Unscale, backward};
 use crate::builder::FabricBuilder;
 use crate::config::Settings;
 use crate::data::{DataSource, FabricDataLoader};
@@ -16,8 +17,9 @@ use crate::device_rng::DeviceRng;
 use crate::error::FabricError;
 use crate::gradients::{Accumulation, Clip, Clipped, clip};
 use crate::module::FabricModule;
-use crate::optimizer::{FabricOptimizer, OptimizerConfig, OptimizerTarget};
+use crate::optimizer::{FabricOptimizer, Mixed, OptimizerConfig, OptimizerTarget};
 use crate::parameters::{HasParameters, Resolved, look_for_parameters};
+use crate::precision::{LossScale, LossScaler, Precision, norms_in_f32};
 use crate::setup::SetUp;
 
 /// Builds modules on the meta device, sets them up on its own, and steps them.
@@ -29,6 +31,8 @@ pub struct Fabric {
     device: Device,
     settings: Settings,
     candidates: Candidates,
+    /// Of its losses, where they are scaled.
+    scaler: Option<Arc<LossScaler>>,
     /// How many modules have drawn from the seed.
     modules: AtomicU64,
 }
@@ -44,8 +48,15 @@ impl Fabric {
         if settings.seed_everything {
             device.seed(settings.seed);
         }
+        let device = device.autodiff();
+        let scaler = LossScaler::new(settings.loss_scale, settings.loss_scale_interval);
+        let is_scaled = settings.precision == Some(Precision::MixedF16);
         Self {
-            device: device.autodiff(),
+            device: match settings.gradient_checkpointing {
+                true => device.gradient_checkpointing(),
+                false => device,
+            },
+            scaler: is_scaled.then(|| Arc::new(scaler)),
             settings,
             candidates,
             modules: AtomicU64::new(0),
@@ -86,6 +97,12 @@ impl Fabric {
         &self.settings
     }
 
+    /// Where the scale of its losses stands, under
+    /// [`Precision::MixedF16`](crate::Precision::MixedF16).
+    pub fn loss_scale(&self) -> Option<LossScale> {
+        self.scaler.as_ref().map(|scaler| scaler.now())
+    }
+
     /// The seed of the next module. The first gets the Fabric's own; each later one another, so
     /// that two modules of one shape start apart.
     fn next_seed(&self) -> u64 {
@@ -107,7 +124,9 @@ impl Fabric {
         &self,
         constructor: impl FnOnce(&Device) -> M,
     ) -> Result<Meta<M>, FabricError> {
-        let meta = Meta::build_for(&self.inference_device(), constructor)?;
+        let meta = Meta::build_for(&self.inference_device(), |device| {
+            norms_in_f32(constructor(device))
+        })?;
         let meta = meta.with_rng(self.settings.init_rng);
         Ok(meta.with_seed(self.next_seed()))
     }
@@ -162,7 +181,9 @@ impl Fabric {
         let seed = if S::DRAWS { self.next_seed() } else { 0 };
         let rng = self.settings.init_rng;
         let draws = Draws { seed, rng };
-        let realized = module.set_up(&self.inference_device(), draws, weights)?;
+        let mut realized = module.set_up(&self.device, draws, weights)?;
+        // A module that was built elsewhere.
+        realized.module = norms_in_f32(realized.module);
         Ok(FabricModule::new(realized))
     }
 
@@ -210,7 +231,11 @@ impl Fabric {
         target: &T,
         config: impl OptimizerConfig,
     ) -> Result<FabricOptimizer, FabricError> {
-        FabricOptimizer::new(target, config, self.settings.missing_gradients)
+        let mixed = Mixed {
+            masters: self.settings.precision.is_some_and(Precision::is_mixed),
+            scaler: self.scaler.clone(),
+        };
+        FabricOptimizer::new(target, config, self.settings.missing_gradients, mixed)
     }
 
     /// Set up a loader whose batches are made on this Fabric's device: over a dataset with its batcher,
@@ -259,7 +284,9 @@ impl Fabric {
         DeviceRng::new(self.inference_device(), self.settings.seed)
     }
 
-    /// Compute the gradients of `loss` with respect to the parameters of `module`.
+    /// Compute the gradients of `loss` with respect to the parameters of `module`: in the parameters'
+    /// own dtypes, and under a mixed [`Precision`](crate::Precision) in f32, of the loss itself
+    /// however it is scaled on the way.
     ///
     /// # Errors
     /// [`FabricError::UntrackedLoss`] for a loss that no parameter went into,
@@ -283,7 +310,9 @@ impl Fabric {
         loss: Tensor<D>,
         modules: impl BackwardTarget,
     ) -> Result<GradientsParams, FabricError> {
-        backward(loss, modules)
+        let scale = self.scaler.as_ref().map(|scaler| scaler.now().scale);
+        let in_f32 = self.settings.precision.is_some_and(Precision::is_mixed);
+        backward(loss, modules, &Unscale { scale, in_f32 })
     }
 
     /// Gradients summed over groups of `micro_batches` batches, for one step a group; as many as
@@ -334,7 +363,9 @@ impl Fabric {
         let clip_to = clip_to.into();
         clip_to.map_or(Ok(()), Clip::check)?;
         let selected = of.parameters().selected()?;
+        // Where the loss is scaled they are no surprise: the step leaves itself out.
         let non_finite = self.settings.non_finite_gradients;
+        let non_finite = self.scaler.is_none().then_some(non_finite);
         clip(&selected, gradients, clip_to, non_finite)
     }
 

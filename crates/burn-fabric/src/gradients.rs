@@ -5,15 +5,15 @@ mod clip;
 
 pub(crate) use accumulate::Waiting;
 pub use accumulate::{Accumulation, MicroBatch, MicroBatches};
-pub(crate) use clip::clip;
 pub use clip::{Clip, Clipped, NonFinite};
+pub(crate) use clip::{clip, non_finite};
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use burn::module::ParamId;
 use burn::optim::GradientsParams;
 use burn::tensor::kind::BridgeTensor;
-use burn::tensor::{Shape, Tensor};
+use burn::tensor::{DType, FloatDType, Shape, Tensor};
 
 use crate::error::{FabricError, ShapeMismatch};
 use crate::parameters::Selected;
@@ -74,6 +74,14 @@ fn found_shape(
 }
 
 struct OtherRank;
+
+/// A tensor in half precision in f32, any other as it is.
+pub(crate) fn widened<const D: usize>(tensor: Tensor<D>) -> Tensor<D> {
+    match tensor.dtype() {
+        DType::F16 | DType::BF16 => tensor.cast(FloatDType::F32),
+        _ => tensor,
+    }
+}
 
 pub(crate) fn take(
     gradients: &mut GradientsParams,

@@ -63,6 +63,7 @@ mod module;
 mod optimizer;
 mod parameters;
 mod pattern;
+mod precision;
 mod registry;
 mod setup;
 
@@ -94,6 +95,7 @@ pub use optimizer::{
 };
 pub use parameters::{HasParameters, Parameters};
 pub use pattern::PatternProblem;
+pub use precision::{LossScale, Precision, UnknownPrecision};
 pub use setup::SetUp;
 
 /// What most programs import, next to Burn's own prelude.
@@ -101,8 +103,8 @@ pub mod prelude {
     pub use crate::{
         Accelerator, Better, Checkpoints, Clip, DataPosition, DeviceRng, Fabric, FabricConfig,
         FabricDataLoader, FabricError, FabricModule, FabricOptimizer, InitRng, Interrupt,
-        LoadOptions, LoaderOverDataset, ParameterGroup, ParameterGroups, ReadyLoader, Sampling,
-        SavedState, TrainingState,
+        LoadOptions, LoaderOverDataset, ParameterGroup, ParameterGroups, Precision, ReadyLoader,
+        Sampling, SavedState, TrainingState,
     };
     pub use burn_materialize::{
         DTypePolicy, InitPlan, Layout, LoadReport, Materialize, Meta, Progress, ResetParameters,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use burn_materialize::{
     Entry, LoadReport, Materialize, RealizeReport, Realized, Recipes, SaveOptions, Summary,
-    Weights, Written, detached, inventory, load, retie, save, valid,
+    Weights, Written, detached, inventory, load, retie, retie_as, save, valid,
 };
 
 use crate::change::changes;
@@ -128,11 +128,15 @@ impl<M: Materialize> FabricModule<M> {
     pub(crate) fn checked(&self, changed: M) -> Result<M, FabricError> {
         let module = self.module()?;
         let held = self.registered.held();
-        let changes = changes(&inventory(module), &inventory(&changed), &held);
+        let before = inventory(module);
+        let changes = changes(&before, &inventory(&changed), &held);
         if !changes.is_empty() {
             return Err(FabricError::Changed { changes });
         }
-        Ok(retie(changed)?)
+        Ok(match before.first() {
+            Some(entry) => retie_as(changed, &entry.device)?,
+            None => retie(changed)?,
+        })
     }
 
     /// Put what was [`checked`](FabricModule::checked) in its place.
@@ -221,7 +225,9 @@ impl<M: Materialize> FabricModule<M> {
         select: impl Fn(&str) -> bool,
     ) -> Result<(), FabricError> {
         let module = self.module.as_mut().ok_or(FabricError::Poisoned)?;
-        Ok(self.recipes.reset(module, seed, &select)?)
+        self.recipes.reset(module, seed, &select)?;
+        self.registered.values_changed();
+        Ok(())
     }
 }
 

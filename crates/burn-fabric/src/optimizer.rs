@@ -15,18 +15,21 @@ pub use target::OptimizerTarget;
 
 use std::borrow::BorrowMut;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use burn::module::ParamId;
 use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLearningRate;
 use burn::optim::{DynState, GradientsParams};
-use burn::tensor::{Device, Shape};
+use burn::tensor::kind::BridgeTensor;
+use burn::tensor::{DType, Device, Shape};
 use burn_materialize::Materialize;
 
 use crate::checkpoint::Remembered;
 use crate::config::MissingGradients;
 use crate::error::FabricError;
 use crate::module::FabricModule;
+use crate::precision::{LossScaler, is_half};
 use crate::registry::Claim;
 use groups::BuiltGroup;
 
@@ -41,6 +44,7 @@ pub struct FabricOptimizer {
     /// Where each is in `tracked`, by its present id.
     index: HashMap<ParamId, usize>,
     missing: MissingGradients,
+    mixed: Mixed,
     /// Its hold on the parameters of each module, and which state of the module `tracked` knows.
     claims: Vec<(Claim, u64)>,
 }
@@ -58,6 +62,21 @@ struct Tracked {
     device: Device,
     group: usize,
     state: Option<DynState>,
+    /// Of a weight in half precision, the same in f32: what is updated, and rounded to the weight.
+    master: Option<BridgeTensor>,
+    /// Whether the weight may have been replaced since the master was made.
+    is_master_doubtful: bool,
+    /// The dtype of the weight when the optimizer was made.
+    dtype: Option<DType>,
+}
+
+/// What an optimizer does about half precision.
+#[derive(Debug, Default)]
+pub(crate) struct Mixed {
+    /// Whether it keeps weights of its own in f32.
+    pub(crate) masters: bool,
+    /// Of the losses that its gradients come from.
+    pub(crate) scaler: Option<Arc<LossScaler>>,
 }
 
 impl std::fmt::Debug for FabricOptimizer {
@@ -75,6 +94,7 @@ impl FabricOptimizer {
         target: &T,
         config: impl OptimizerConfig,
         missing: MissingGradients,
+        mixed: Mixed,
     ) -> Result<Self, FabricError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let selected = target.optimizable()?.selected()?;
@@ -91,6 +111,9 @@ impl FabricOptimizer {
                 device: parameter.device.clone(),
                 group: *group,
                 state: None,
+                master: None,
+                is_master_doubtful: false,
+                dtype: parameter.dtype,
             })
             .collect();
 
@@ -113,6 +136,7 @@ impl FabricOptimizer {
             index: index(&tracked),
             tracked,
             missing,
+            mixed,
             claims,
         })
     }
@@ -131,6 +155,7 @@ impl FabricOptimizer {
                 if let Some(now) = parameters.iter().find(|now| now.path() == one.path) {
                     one.id = now.id;
                 }
+                one.is_master_doubtful = true;
             }
             self.index.clear();
         }
@@ -162,16 +187,40 @@ impl FabricOptimizer {
                 optimizer: optimizer.optimizer.clone(),
                 device: one.device.clone(),
                 state: one.state.clone(),
+                dtype: one.dtype,
+                has_master: self.has_master(one),
+                master: one.master.clone(),
             }
         };
         self.tracked.iter().map(one).collect()
     }
 
-    /// Remember this instead, for each parameter in its own order.
-    pub(crate) fn restore(&mut self, states: Vec<Option<DynState>>) {
-        for (one, state) in self.tracked.iter_mut().zip(states) {
+    /// Remember this instead, for each parameter in its own order: state and master weight.
+    pub(crate) fn restore(&mut self, states: Vec<(Option<DynState>, Option<BridgeTensor>)>) {
+        for (one, (state, master)) in self.tracked.iter_mut().zip(states) {
             one.state = state;
+            one.master = master;
+            one.is_master_doubtful = true;
         }
+    }
+
+    fn has_master(&self, one: &Tracked) -> bool {
+        self.mixed.masters && one.dtype.is_some_and(is_half)
+    }
+
+    /// Of the losses that its gradients come from.
+    pub(crate) fn scaler(&self) -> Option<&LossScaler> {
+        self.mixed.scaler.as_deref()
+    }
+
+    /// Paths of the parameters that it keeps a weight in f32 for beside the module's own in half
+    /// precision, under a mixed [`Precision`](crate::Precision).
+    ///
+    /// A master is made of the weight with the first step, and made anew when a function of the
+    /// module, a checkpoint or a reset has put another weight in its place.
+    pub fn master_weights(&self) -> impl Iterator<Item = &str> {
+        let masters = self.tracked.iter().filter(|one| one.master.is_some());
+        masters.map(|one| one.full_path.as_str())
     }
 
     /// Forget what was remembered of the parameters whose path `select` accepts, as if they had
@@ -180,6 +229,7 @@ impl FabricOptimizer {
         for parameter in &mut self.tracked {
             if select(&parameter.full_path) {
                 parameter.state = None;
+                parameter.master = None;
             }
         }
     }
@@ -215,8 +265,9 @@ impl FabricOptimizer {
     /// [`FabricError::OtherModule`] for a module the optimizer was not made for,
     /// [`FabricError::NoGradients`] where no gradient belongs to a parameter,
     /// [`FabricError::MissingGradients`] where some have none and that is refused,
-    /// [`FabricError::GradientShape`], [`FabricError::RateNotFinite`] and
-    /// [`FabricError::Poisoned`]; nothing has changed then.
+    /// [`FabricError::GradientShape`], [`FabricError::RateNotFinite`],
+    /// [`FabricError::LossScale`] where gradients are not finite however little the loss is scaled,
+    /// and [`FabricError::Poisoned`]; nothing has changed then.
     pub fn step<M: Materialize>(
         &mut self,
         rate: impl Into<ModuleLearningRate>,

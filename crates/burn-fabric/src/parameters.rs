@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use burn::module::ParamId;
 use burn::tensor::kind::Kind;
-use burn::tensor::{Device, Shape};
+use burn::tensor::{DType, Device, Shape};
 use burn_materialize::{Materialize, Pass, PathPattern, Role, Site, Slot, traverse};
 
 use crate::error::FabricError;
@@ -22,6 +22,8 @@ pub(crate) struct Parameter {
     pub(crate) paths: Vec<String>,
     pub(crate) shape: Shape,
     pub(crate) trainable: bool,
+    /// Unknown while lazy.
+    pub(crate) dtype: Option<DType>,
     /// Where it is, without autodiff.
     pub(crate) device: Device,
 }
@@ -67,6 +69,7 @@ pub(crate) fn look_for_parameters(look: impl FnOnce(&mut dyn Pass)) -> Vec<Param
                 shape: slot.shape(),
                 // What is lazy shows it only later.
                 trainable: slot.is_trainable().unwrap_or(true),
+                dtype: slot.dtype(),
                 device: slot.device().without_autodiff(),
             });
         }

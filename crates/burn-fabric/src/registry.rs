@@ -12,7 +12,7 @@ pub(crate) struct Registered {
     /// What tells it from every other module that was set up.
     pub(crate) identity: u64,
     parameters: Mutex<Arc<[Parameter]>>,
-    /// How often the parameters were replaced by others.
+    /// How often the parameters, or their values, were replaced by others.
     changes: AtomicU64,
     /// Whether the module is out of its place: for as long as a step runs, or lost in one.
     taken: AtomicBool,
@@ -43,6 +43,11 @@ impl Registered {
 
     pub(crate) fn replace_parameters(&self, parameters: Vec<Parameter>) {
         *lock(&self.parameters) = parameters.into();
+        self.values_changed();
+    }
+
+    /// The parameters have other values than optimizers left.
+    pub(crate) fn values_changed(&self) {
         self.changes.fetch_add(1, Ordering::Release);
     }
 

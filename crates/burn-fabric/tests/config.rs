@@ -12,7 +12,11 @@ fn all() -> FabricConfig {
         seed: Some(u64::MAX),
         seed_everything: None,
         init_rng: Some(InitRng::Device),
+        precision: None,
         float_dtype: Some(FloatDType::BF16),
+        gradient_checkpointing: Some(true),
+        loss_scale: Some(1024.0),
+        loss_scale_interval: Some(100),
         accumulate: Some(4),
         clip_norm: Some(1.5),
         clip_value: None,
@@ -64,6 +68,7 @@ fn the_keys_are_the_fields() {
     let mut config = all();
     config.clip_value = Some(1.0);
     config.seed_everything = Some(1);
+    config.precision = Some(Precision::MixedF16);
     let json = serde_json::to_value(&config).unwrap();
     let mut fields: Vec<&str> = json
         .as_object()
@@ -153,15 +158,19 @@ fn code_wins_over_the_environment_and_that_over_a_file() {
     let printed = fabric.to_string();
     let path = file.display();
     let expected = [
-        "accelerator           flex              from BURN_FABRIC_ACCELERATOR".to_owned(),
-        "seed                  100               said in code".to_owned(),
-        "seed_everything       off               the default".to_owned(),
-        "init_rng              device            from BURN_FABRIC_INIT_RNG".to_owned(),
-        "float_dtype           the device's own  the default".to_owned(),
-        "accumulate            20                from BURN_FABRIC_ACCUMULATE".to_owned(),
-        "clip_value            0.5               from BURN_FABRIC_CLIP_VALUE".to_owned(),
-        "non_finite_gradients  refuse            the default".to_owned(),
-        format!("missing_gradients     refuse            from {path}"),
+        "accelerator             flex              from BURN_FABRIC_ACCELERATOR".to_owned(),
+        "seed                    100               said in code".to_owned(),
+        "seed_everything         off               the default".to_owned(),
+        "init_rng                device            from BURN_FABRIC_INIT_RNG".to_owned(),
+        "precision               the device's own  the default".to_owned(),
+        "float_dtype             the device's own  the default".to_owned(),
+        "gradient_checkpointing  off               the default".to_owned(),
+        "loss_scale              32768             the default".to_owned(),
+        "loss_scale_interval     2000              the default".to_owned(),
+        "accumulate              20                from BURN_FABRIC_ACCUMULATE".to_owned(),
+        "clip_value              0.5               from BURN_FABRIC_CLIP_VALUE".to_owned(),
+        "non_finite_gradients    refuse            the default".to_owned(),
+        format!("missing_gradients       refuse            from {path}"),
     ];
     assert_eq!(printed, expected.join("\n"));
     std::fs::remove_dir_all(&folder).unwrap();
@@ -261,7 +270,7 @@ fn seed_everything_is_a_seed_and_seeds_the_device() {
         (3, true)
     );
     assert!(
-        both().to_string().contains("seed_everything       on "),
+        both().to_string().contains("seed_everything         on "),
         "{}",
         both()
     );

@@ -39,6 +39,7 @@ fn two_optimizers_over_two_parts_step_as_two_would() {
             report,
             StepReport {
                 updated: 1,
+                overflowed: Vec::new(),
                 without_gradient: Vec::new()
             }
         );

@@ -158,13 +158,13 @@ impl Pass for Fill<'_> {
         }
         match self.produce(site.path(), &item) {
             Ok(tensor) => {
-                let autodiff = slot.device().is_autodiff();
+                let strategy = slot.device().gradient_checkpointing_strategy();
                 match item.source {
                     Source::Recipe(_) => slot.replace(tensor),
                     Source::File(file) => slot.load(tensor, file.as_record),
                 }
-                if autodiff {
-                    slot.train();
+                if let Some(strategy) = strategy {
+                    slot.train(strategy);
                 }
                 if let Some(id) = id {
                     self.ties.insert(id, slot.handle());

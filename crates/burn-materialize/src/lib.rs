@@ -65,7 +65,7 @@ pub use reset_pass::{reset, reset_to_defaults};
 pub use site::{Role, Site};
 pub use slot::Slot;
 pub use summary::Summary;
-pub use tie::{detached, retie};
+pub use tie::{detached, retie, retie_as};
 pub use train::valid;
 pub use traversal::{Pass, Traversal, traverse};
 pub use weights::{

@@ -195,7 +195,7 @@ impl<M: Materialize> Meta<M> {
     pub fn materialize(&self, device: &Device) -> Result<M, MaterializeError> {
         let module = self.fill(device, &|_| true)?;
         Ok(if device.is_autodiff() {
-            train(module, false)
+            train(module, device, false)
         } else {
             module
         })
@@ -213,7 +213,7 @@ impl<M: Materialize> Meta<M> {
     ) -> Result<Self, MaterializeError> {
         let module = self.fill(device, &select)?;
         let module = if device.is_autodiff() {
-            train(module, false)
+            train(module, device, false)
         } else {
             module
         };
@@ -245,7 +245,7 @@ impl<M: Materialize> Meta<M> {
         report.copies = copies;
         report.sort();
         let module = if device.is_autodiff() {
-            train(module, false)
+            train(module, device, false)
         } else {
             module
         };

@@ -38,7 +38,8 @@ pub trait Realize {
     /// Run a pass over a copy of the module as it is, to look at it. Allocates nothing by itself.
     fn look(&self, pass: &mut dyn Pass);
 
-    /// Allocate what is not real yet on `device` and turn autodiff on, ties kept. The lazy
+    /// Allocate what is not real yet on `device` and turn autodiff on, with its gradient-checkpointing
+    /// strategy where it has autodiff itself, ties kept. The lazy
     /// parameters of a plain module are drawn from `draws`, a seed or more; a `Meta` has its own.
     ///
     /// # Errors
@@ -139,14 +140,14 @@ impl<M: Materialize> Realize for &Meta<M> {
             .into_iter()
             .filter(|entry| entry.state == State::Real);
         let left_alone = real
-            .filter(|entry| entry.device.clone().without_autodiff() != *device)
+            .filter(|entry| entry.device.clone().without_autodiff() != plain)
             .map(|entry| entry.path);
         let report = RealizeReport {
             left_alone: left_alone.collect(),
             ..Default::default()
         };
         Ok(Realized {
-            module: train(module, true),
+            module: train(module, device, true),
             recipes: recipes.clone(),
             report,
             load,
@@ -187,16 +188,16 @@ impl<M: Materialize> Realize for M {
         weights: Option<&Weights>,
     ) -> Result<Realized<M>, MaterializeError> {
         let Draws { seed, rng } = draws.into();
-        let device = device.clone().without_autodiff();
+        let plain = device.clone().without_autodiff();
         let before = inventory(&self);
         check_real_ties(&self, &before)?;
         let mut report = RealizeReport::default();
         let mut retarget = Retarget {
-            device: &device,
+            device: &plain,
             meta: None,
             firsts: HashMap::new(),
         };
-        let (recorded, recording) = record(DefaultDTypes::of(&device), |meta| {
+        let (recorded, recording) = record(DefaultDTypes::of(&plain), |meta| {
             retarget.meta = Some(meta.clone());
             // First the later paths of each lazy tie let go, so that the first is its only holder.
             let module = traverse(self, &mut LetGo::default());
@@ -220,7 +221,7 @@ impl<M: Materialize> Realize for M {
         }
         let recipes = Recipes::new(recording, &entries, declarations, None).with_rng(rng);
         let target = Target::Meta {
-            device: &device,
+            device: &plain,
             select: &|_| true,
         };
         let matching = weights.map(|weights| match_weights(&module, weights, &own_dtype));
@@ -231,7 +232,7 @@ impl<M: Materialize> Realize for M {
         load.copies = copies;
         load.sort();
         Ok(Realized {
-            module: train(module, true),
+            module: train(module, device, true),
             recipes,
             report,
             load: is_load.then_some(load),

@@ -54,9 +54,9 @@ pub trait Slot {
     fn update(&mut self, update: &mut dyn FnMut(BridgeTensor) -> BridgeTensor);
     /// Say whether [`train`](Slot::train) makes it require gradients; only a parameter can.
     fn set_trainable(&mut self, _trainable: bool) {}
-    /// Turn autodiff on as `Module::train` does, without gradient checkpointing. A leaf stays the
-    /// leaf it is; what requires gradients and is none becomes one.
-    fn train(&mut self);
+    /// Turn autodiff on as `Module::train` does, under `strategy`. A leaf stays the leaf it is; what
+    /// requires gradients and is none becomes one.
+    fn train(&mut self, strategy: GradientCheckpointingStrategy);
     /// Turn autodiff off as `Module::valid` does; a running state is another one from then on.
     fn valid(&mut self);
     /// Move to another device: a lazy parameter that nobody shares is initialised there later, a
@@ -85,15 +85,6 @@ fn outside_autodiff<const D: usize, K: Autodiff + TensorKind>(
             .with_gradient_checkpointing_strategy(strategy),
         None => updated,
     }
-}
-
-/// The same tensor under the strategy that `autodiff` gives: all tensors of a module share one.
-fn plain_strategy<const D: usize, K: Autodiff>(tensor: Tensor<D, K>) -> Tensor<D, K> {
-    tensor.with_gradient_checkpointing_strategy(GradientCheckpointingStrategy::default())
-}
-
-fn has_plain_strategy<const D: usize, K: Autodiff>(tensor: &Tensor<D, K>) -> bool {
-    tensor.gradient_checkpointing_strategy() == Some(GradientCheckpointingStrategy::default())
 }
 
 /// A `Param<Tensor>`. The option is empty only while a method runs.
@@ -241,16 +232,21 @@ where
         self.change(|param| param.set_require_grad(trainable));
     }
 
-    fn train(&mut self) {
+    fn train(&mut self, strategy: GradientCheckpointingStrategy) {
         self.change(|param| {
             let (id, tensor, mapper) = param.consume();
             // A leaf stays the leaf it is. What Burn's `Param::map` made of one is none: it would
             // get no gradient, and its graph can be walked only once.
             if tensor.is_require_grad() {
-                return Param::from_mapped_value(id, plain_strategy(tensor), mapper);
+                let tensor = tensor.with_gradient_checkpointing_strategy(strategy);
+                return Param::from_mapped_value(id, tensor, mapper);
             }
             let tensor = tensor.without_autodiff();
-            Module::train(Param::from_mapped_value(id, tensor, mapper))
+            let trained = Module::train(Param::from_mapped_value(id, tensor, mapper));
+            // Burn's own gives the default strategy.
+            let (id, tensor, mapper) = trained.consume();
+            let tensor = tensor.with_gradient_checkpointing_strategy(strategy);
+            Param::from_mapped_value(id, tensor, mapper)
         });
     }
 
@@ -369,11 +365,11 @@ impl<const D: usize> Slot for RunningSlot<D> {
         self.rebuild(outside_autodiff(self.value(), update));
     }
 
-    fn train(&mut self) {
-        if !self.device().is_autodiff() {
-            self.rebuild(self.value().autodiff());
-        } else if !has_plain_strategy(&self.value()) {
-            self.rebuild(plain_strategy(self.value()));
+    fn train(&mut self, strategy: GradientCheckpointingStrategy) {
+        let value = self.value();
+        if value.gradient_checkpointing_strategy() != Some(strategy) {
+            let value = value.autodiff();
+            self.rebuild(value.with_gradient_checkpointing_strategy(strategy));
         }
     }
 
@@ -466,11 +462,13 @@ impl<const D: usize, K: Autodiff + TensorKind + 'static> Slot for BufferSlot<D, 
         self.0 = self.0.take().map(|tensor| outside_autodiff(tensor, update));
     }
 
-    fn train(&mut self) {
-        self.0 = self
-            .0
-            .take()
-            .map(|tensor| plain_strategy(tensor.autodiff()));
+    fn train(&mut self, strategy: GradientCheckpointingStrategy) {
+        let with = |tensor: Tensor<D, K>| {
+            tensor
+                .autodiff()
+                .with_gradient_checkpointing_strategy(strategy)
+        };
+        self.0 = self.0.take().map(with);
     }
 
     fn valid(&mut self) {

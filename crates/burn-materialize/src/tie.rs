@@ -4,6 +4,7 @@ use std::any::Any;
 use std::collections::{HashMap, HashSet};
 
 use burn::module::ParamId;
+use burn::tensor::Device;
 use burn_meta::read;
 
 use crate::Materialize;
@@ -15,13 +16,22 @@ use crate::train::train;
 use crate::traversal::{Pass, traverse};
 
 /// Turn autodiff on where it is off and put the *same* leaf at every path of a tie, after Burn's
-/// own mappers, records or `Module::train` made several of it. Flags stay.
+/// own mappers, records or `Module::train` made several of it. Flags stay. Gradients are computed
+/// without checkpointing.
 ///
 /// # Errors
 /// [`Problem::OneIdTwoTensors`] where the paths of one id hold different values.
 pub fn retie<M: Materialize>(module: M) -> Result<M, MaterializeError> {
+    retie_as(module, &Device::flex())
+}
+
+/// The same, under the gradient-checkpointing strategy of `device` where it has one.
+///
+/// # Errors
+/// As [`retie`].
+pub fn retie_as<M: Materialize>(module: M, device: &Device) -> Result<M, MaterializeError> {
     check_real_ties(&module, &inventory(&module))?;
-    Ok(train(module, false))
+    Ok(train(module, device, false))
 }
 
 /// A copy that shares no running state with `module`, as clones do: what changes those of the copy

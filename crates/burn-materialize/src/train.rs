@@ -4,6 +4,7 @@ use std::any::Any;
 use std::collections::HashMap;
 
 use burn::module::{Flag, Module, Param, ParamId};
+use burn::tensor::{Device, GradientCheckpointingStrategy};
 use burn_meta::is_meta_device;
 
 use crate::Materialize;
@@ -15,11 +16,14 @@ use crate::traversal::{Pass, traverse};
 /// *same* leaf at every path of a tie: Burn makes two leaves under one id, and one of their
 /// gradients is lost.
 ///
-/// `flags` says whether training flags are restored too. Meta and lazy tensors stay as they are.
-pub(crate) fn train<M: Materialize>(module: M, flags: bool) -> M {
+/// All of them get the gradient-checkpointing strategy of `device`, the default one where it has no
+/// autodiff: tensors of two strategies cannot meet in one operation. `flags` says whether training
+/// flags are restored too. Meta and lazy tensors stay as they are.
+pub(crate) fn train<M: Materialize>(module: M, device: &Device, flags: bool) -> M {
     traverse(
         module,
         &mut Train {
+            strategy: device.gradient_checkpointing_strategy().unwrap_or_default(),
             flags,
             leaves: HashMap::new(),
         },
@@ -27,6 +31,7 @@ pub(crate) fn train<M: Materialize>(module: M, flags: bool) -> M {
 }
 
 struct Train {
+    strategy: GradientCheckpointingStrategy,
     flags: bool,
     leaves: HashMap<ParamId, Box<dyn Any>>,
 }
@@ -37,14 +42,14 @@ impl Pass for Train {
             return;
         }
         let Some(id) = slot.id() else {
-            return slot.train();
+            return slot.train(self.strategy);
         };
         if let Some(leaf) = self.leaves.get(&id)
             && slot.tie(leaf.as_ref())
         {
             return;
         }
-        slot.train();
+        slot.train(self.strategy);
         self.leaves.insert(id, slot.handle());
     }
 

@@ -17,7 +17,7 @@ impl Accelerator {
     /// `float_dtype` is what its float tensors get that name no dtype, where that was said: Burn
     /// fixes it for the whole process with the first tensor.
     pub(crate) fn open(&self, float_dtype: Option<FloatDType>) -> Result<Device, FabricError> {
-        self.open_once(float_dtype, computes)
+        self.open_once(float_dtype, |device| computes(device, FloatDType::F32))
     }
 
     fn open_once(
@@ -203,7 +203,8 @@ fn cuda() -> Vec<(Accelerator, Device)> {
 
 /// Make `dtype` the device's default, unless the process has fixed it.
 fn configure(device: &mut Device, dtype: FloatDType) -> Result<(), FabricError> {
-    if !device.supports_dtype(dtype) {
+    // What a driver says that it can, it may not.
+    if !device.supports_dtype(dtype) || computes(device, dtype).is_err() {
         return Err(FabricError::UnsupportedDType {
             device: format!("{device:?}"),
             dtype,
@@ -225,17 +226,18 @@ fn configure(device: &mut Device, dtype: FloatDType) -> Result<(), FabricError> 
 
 /// Compute something small; below `Tensor`, which would fix the device's default dtypes, so that
 /// looking at a device changes nothing.
-fn computes(device: &Device) -> Result<(), String> {
+fn computes(device: &Device, dtype: FloatDType) -> Result<(), String> {
     let compute = || {
-        let ones = Dispatch::float_ones(Shape::new([4]), device.as_dispatch(), FloatDType::F32);
-        let twos = Dispatch::float_mul_scalar(ones, Scalar::Float(2.0));
+        let ones = Dispatch::float_ones(Shape::new([2, 2]), device.as_dispatch(), dtype);
+        let twos = Dispatch::float_matmul(ones.clone(), ones);
+        let twos = Dispatch::float_mul_scalar(twos, Scalar::Float(1.0));
         let data = read_sync(Dispatch::float_into_data(twos))
             .map_err(|error| error.reason().to_owned())?;
         let values: Vec<f64> = data.iter::<f64>().collect();
         if values == [2.0; 4] {
             Ok(())
         } else {
-            Err(format!("twice one is computed as {values:?}"))
+            Err(format!("one and one is computed as {values:?}"))
         }
     };
     catch_unwind(compute).unwrap_or_else(|panic| {
@@ -256,7 +258,8 @@ mod tests {
         let error = device.open_once(None, lost).unwrap_err();
         assert!(matches!(error, FabricError::DeviceFails { .. }), "{error}");
         assert!(error.to_string().contains("the device was lost"), "{error}");
-        assert_eq!(computes(&Device::flex()), Ok(()));
+        assert_eq!(computes(&Device::flex(), FloatDType::F32), Ok(()));
+        assert_eq!(computes(&Device::flex(), FloatDType::BF16), Ok(()));
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod loader;
 mod module;
 mod moments;
 mod optimizer;
+mod restore;
 mod rng;
 mod scheduler;
 mod tensors;

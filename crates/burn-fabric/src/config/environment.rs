@@ -51,10 +51,10 @@ pub(super) fn variable(key: &str) -> String {
     format!("{PREFIX}{}", key.to_uppercase())
 }
 
-/// A number where it is one, else text.
+/// A number or a truth value where it is one, else text.
 fn read(value: &str) -> Value {
     match serde_json::from_str(value) {
-        Ok(number @ Value::Number(_)) => number,
+        Ok(plain @ (Value::Number(_) | Value::Bool(_))) => plain,
         _ => Value::String(value.to_owned()),
     }
 }

@@ -12,6 +12,7 @@ use super::{FabricConfig, MissingGradients, SettingProblem};
 use crate::accelerator::Accelerator;
 use crate::error::FabricError;
 use crate::gradients::{Clip, NonFinite};
+use crate::precision::{LossScale, Precision};
 
 /// The settings of a Fabric, each with where it comes from. Its `Display` is a table.
 #[derive(Clone, Debug)]
@@ -24,8 +25,17 @@ pub struct Settings {
     pub seed_everything: bool,
     /// The generator of all initial values.
     pub init_rng: InitRng,
-    /// The dtype of float tensors that name none; the device's own default where nobody said.
+    /// In which dtypes models are kept and optimised, where that was said.
+    pub precision: Option<Precision>,
+    /// The dtype of float tensors that name none, of the precision or by itself; the device's own
+    /// default where nobody said.
     pub float_dtype: Option<FloatDType>,
+    /// Whether the backward pass computes activations again.
+    pub gradient_checkpointing: bool,
+    /// What the loss is multiplied by at first under `mixed-f16`.
+    pub loss_scale: f64,
+    /// After how many steps in a row that is doubled.
+    pub loss_scale_interval: u32,
     /// How many micro-batches make one step.
     pub accumulate: usize,
     /// How gradients are clipped.
@@ -78,7 +88,21 @@ impl Layers {
             self.find(|config| config.seed_everything),
         );
         let init_rng = resolve.one("init_rng", self.find(|config| config.init_rng));
-        let float_dtype = resolve.float_dtype(self.find(|config| config.float_dtype));
+        let (precision, float_dtype) = resolve.dtypes(
+            self.find(|config| config.precision),
+            self.find(|config| config.float_dtype),
+        );
+        let checkpointing = self.find(|config| config.gradient_checkpointing);
+        let gradient_checkpointing = resolve.switch("gradient_checkpointing", checkpointing);
+        let loss_scale = self.find(|config| config.loss_scale);
+        let is_power =
+            |scale: &f64| (1.0..=16_777_216.0).contains(scale) && scale.log2().fract() == 0.0;
+        let expected = "a power of two from 1 to 16777216";
+        resolve.check("loss_scale", &loss_scale, is_power, expected);
+        let loss_scale = resolve.or("loss_scale", loss_scale, LossScale::DEFAULT);
+        let interval = self.find(|config| config.loss_scale_interval);
+        resolve.check("loss_scale_interval", &interval, |n| *n >= 1, "at least 1");
+        let loss_scale_interval = resolve.or("loss_scale_interval", interval, LossScale::INTERVAL);
         let accumulate = self.find(|config| config.accumulate);
         resolve.check("accumulate", &accumulate, |n| *n >= 1, "at least 1");
         let accumulate = resolve.or("accumulate", accumulate, 1);
@@ -99,7 +123,11 @@ impl Layers {
             seed,
             seed_everything,
             init_rng,
+            precision,
             float_dtype,
+            gradient_checkpointing,
+            loss_scale,
+            loss_scale_interval,
             accumulate,
             clip,
             non_finite_gradients,
@@ -144,21 +172,24 @@ impl Resolve {
             seed
         };
         let chosen = self.one("seed", stronger);
-        let (value, origin) = match everything {
-            Some((_, origin)) => ("on", origin),
-            None => ("off", &Origin::Default),
-        };
-        self.row("seed_everything", &value, origin);
-        (chosen, everything.is_some())
+        let everything = everything.map(|(_, origin)| (true, origin));
+        (chosen, self.switch("seed_everything", everything))
+    }
+
+    /// On or off; off unless said.
+    fn switch(&mut self, key: &str, found: Option<(bool, &Origin)>) -> bool {
+        let (on, origin) = found.unwrap_or((false, &Origin::Default));
+        self.row(key, &if on { "on" } else { "off" }, origin);
+        on
     }
 
     /// Two settings of one place that exclude each other.
-    fn exclusive<T>(
+    fn exclusive<T, U>(
         &mut self,
         first: &str,
         one: &Option<(T, &Origin)>,
         second: &str,
-        other: &Option<(T, &Origin)>,
+        other: &Option<(U, &Origin)>,
     ) {
         if let (Some((_, one)), Some((_, other))) = (one, other)
             && one == other
@@ -170,13 +201,28 @@ impl Resolve {
         }
     }
 
-    fn float_dtype(&mut self, found: Option<(FloatDType, &Origin)>) -> Option<FloatDType> {
-        let (value, origin) = match found {
+    /// One of both, the stronger layer's; a precision has a dtype.
+    fn dtypes(
+        &mut self,
+        precision: Option<(Precision, &Origin)>,
+        dtype: Option<(FloatDType, &Origin)>,
+    ) -> (Option<Precision>, Option<FloatDType>) {
+        const OWN: &str = "the device's own";
+        self.exclusive("precision", &precision, "float_dtype", &dtype);
+        let precision = precision.filter(|_| rank(&precision) >= rank(&dtype));
+        if let Some((precision, origin)) = precision {
+            let dtype = precision.float_dtype();
+            self.row("precision", &precision, origin);
+            self.row("float_dtype", &float_dtype::name(dtype), origin);
+            return (Some(precision), Some(dtype));
+        }
+        let (value, origin) = match dtype {
             Some((dtype, origin)) => (float_dtype::name(dtype), origin),
-            None => ("the device's own", &Origin::Default),
+            None => (OWN, &Origin::Default),
         };
+        self.row("precision", &OWN, &Origin::Default);
         self.row("float_dtype", &value, origin);
-        found.map(|(dtype, _)| dtype)
+        (None, dtype.map(|(dtype, _)| dtype))
     }
 
     fn check<T: fmt::Display>(

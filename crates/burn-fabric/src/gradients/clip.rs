@@ -1,9 +1,10 @@
 //! Clipping gradients, by value or by their global norm.
 
+use burn::module::ParamId;
 use burn::optim::GradientsParams;
-use burn::tensor::{DType, FloatDType, Tensor};
+use burn::tensor::Tensor;
 
-use super::{check_shapes, no_gradients, with_rank};
+use super::{check_shapes, no_gradients, widened, with_rank};
 use crate::config::SettingProblem;
 use crate::error::FabricError;
 use crate::parameters::Selected;
@@ -63,23 +64,27 @@ impl std::fmt::Display for NonFinite {
 pub struct Clipped {
     /// The Euclidean norm of all gradients together, before clipping; a tie counts once.
     pub norm: f64,
-    /// Paths of the parameters whose gradient is not finite; the gradients were taken away then.
+    /// Paths of the parameters whose gradient is not finite.
     pub non_finite: Vec<String>,
+    /// Whether the gradients were taken away for that, as [`NonFinite::Skip`] has it.
+    pub taken_away: bool,
 }
 
 impl Clipped {
-    /// Whether the step is to be left out: there are no gradients any more.
+    /// Whether the step is to be left out: there are no gradients any more. Where the loss is scaled,
+    /// gradients that are not finite stay, and the optimizer's step leaves itself out.
     pub fn is_skipped(&self) -> bool {
-        !self.non_finite.is_empty()
+        self.taken_away
     }
 }
 
-/// Clip the gradients of `parameters`, or only measure and check them.
+/// Clip the gradients of `parameters`, or only measure and check them. Without a word on what is not
+/// finite, such gradients are reported and stay as they are.
 pub(crate) fn clip(
     parameters: &[Selected],
     gradients: &mut GradientsParams,
     clip: Option<Clip>,
-    non_finite: NonFinite,
+    non_finite: Option<NonFinite>,
 ) -> Result<Clipped, FabricError> {
     let shapes = parameters.iter();
     check_shapes(
@@ -94,15 +99,17 @@ pub(crate) fn clip(
     let broken: Vec<String> = broken.map(|(parameter, _)| parameter.full_path()).collect();
     let norm = Squares::norm(squares.iter().map(|(_, squares)| *squares));
     if !broken.is_empty() {
-        if non_finite == NonFinite::Refuse {
+        if non_finite == Some(NonFinite::Refuse) {
             return Err(FabricError::NonFiniteGradients { parameters: broken });
         }
-        for (parameter, _) in squares {
+        let taken_away = non_finite == Some(NonFinite::Skip);
+        for (parameter, _) in squares.iter().filter(|_| taken_away) {
             with_rank!(parameter.rank(), D => drop(gradients.remove::<D>(parameter.id)));
         }
         return Ok(Clipped {
             norm,
             non_finite: broken,
+            taken_away,
         });
     }
     for (parameter, _) in squares {
@@ -120,12 +127,48 @@ pub(crate) fn clip(
     Ok(Clipped {
         norm,
         non_finite: Vec::new(),
+        taken_away: false,
     })
+}
+
+/// The places of those of `parameters`, by id and rank, whose gradient is not finite: all are read
+/// from the device at once.
+pub(crate) fn non_finite(
+    parameters: impl Iterator<Item = (ParamId, usize)>,
+    gradients: &GradientsParams,
+) -> Vec<usize> {
+    let mut places = Vec::new();
+    let mut sums: Vec<Tensor<1>> = Vec::new();
+    for (place, (id, rank)) in parameters.enumerate() {
+        let gradient = with_rank!(rank, D => gradients.get::<D>(id).map(flat));
+        // A sum of finite numbers leaves f32 at 1e38, where a step is better left out as well; one
+        // with a NaN or an infinity is never finite.
+        if let Some(gradient) = gradient {
+            places.push(place);
+            sums.push(gradient.sum());
+        }
+    }
+    let sums = read_together(sums);
+    let broken = places
+        .into_iter()
+        .zip(sums)
+        .filter(|(_, sum)| !sum.is_finite());
+    broken.map(|(place, _)| place).collect()
+}
+
+/// The only element of each tensor, in one read.
+fn read_together(scalars: Vec<Tensor<1>>) -> Vec<f64> {
+    let Some(device) = scalars.first().map(Tensor::device) else {
+        return Vec::new();
+    };
+    let scalars = scalars.into_iter().map(|scalar| scalar.to_device(&device));
+    let data = Tensor::cat(scalars.collect(), 0).into_data();
+    data.iter::<f64>().collect()
 }
 
 fn change<const D: usize>(
     gradients: &mut GradientsParams,
-    id: burn::module::ParamId,
+    id: ParamId,
     change: impl FnOnce(Tensor<D>) -> Tensor<D>,
 ) {
     if let Some(gradient) = gradients.remove::<D>(id) {
@@ -179,18 +222,8 @@ fn squares<'s>(
             found.push((parameter, partial.len() - before, gradient));
         }
     }
-    let sums = match partial.first().map(Tensor::device) {
-        Some(device) => {
-            let partial = partial.into_iter().map(|sum| sum.to_device(&device));
-            Tensor::cat(partial.collect(), 0)
-                .into_data()
-                .iter::<f64>()
-                .collect()
-        }
-        // Gradients without an element.
-        None => Vec::new(),
-    };
-    let mut sums = sums.into_iter();
+    // None where gradients have no element.
+    let mut sums = read_together(partial).into_iter();
     let found = found.into_iter().map(|(parameter, chunks, gradient)| {
         let sum: f64 = sums.by_ref().take(chunks).sum();
         let squares = if chunks == 0 || (Squares::LEAST..f64::MAX).contains(&sum) {
@@ -206,11 +239,7 @@ fn squares<'s>(
 /// All elements of a gradient in a row, in a dtype that squares can be summed in.
 fn flat<const D: usize>(gradient: Tensor<D>) -> Tensor<1> {
     let elements = gradient.shape().num_elements();
-    let gradient = gradient.reshape([elements]);
-    match gradient.dtype() {
-        DType::F16 | DType::BF16 => gradient.cast(FloatDType::F32),
-        _ => gradient,
-    }
+    widened(gradient.reshape([elements]))
 }
 
 fn chunks(gradient: &Tensor<1>, mut each: impl FnMut(Tensor<1>)) {

@@ -7,16 +7,17 @@ use std::collections::HashMap;
 use burn::module::ParamId;
 use burn::optim::GradientsParams;
 use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLearningRate;
-use burn::tensor::Tensor;
 use burn::tensor::kind::BridgeTensor;
+use burn::tensor::{DType, FloatDType, Tensor};
 use burn_materialize::{Materialize, Pass, Site, Slot, traverse};
 
 use super::groups::BuiltGroup;
 use super::{FabricOptimizer, Tracked};
 use crate::config::MissingGradients;
 use crate::error::FabricError;
-use crate::gradients::{check_shapes, take, with_rank};
+use crate::gradients::{check_shapes, non_finite, take, with_rank};
 use crate::module::FabricModule;
+use crate::precision::is_half;
 use crate::registry::Registered;
 
 /// What a step did.
@@ -26,6 +27,16 @@ pub struct StepReport {
     pub updated: usize,
     /// Paths of the parameters that had no gradient and stay as they are.
     pub without_gradient: Vec<String>,
+    /// Paths of the parameters whose gradient left the range of f16, for which the step was left out
+    /// and the scale of the loss halved. See [`LossScale`](crate::LossScale).
+    pub overflowed: Vec<String>,
+}
+
+impl StepReport {
+    /// Whether the step was left out: no parameter and no state has changed.
+    pub fn is_skipped(&self) -> bool {
+        !self.overflowed.is_empty()
+    }
 }
 
 /// What a joint step can be taken over: `&mut` to a module that was set up, or a tuple of them.
@@ -99,15 +110,24 @@ impl FabricOptimizer {
         let rates = self.rates(&rate.into())?;
         let gradients = gradients.borrow_mut();
         let without_gradient = self.check_gradients(gradients)?;
-
+        let overflowed = self.check_scale(gradients)?;
         let tracked = self.tracked.iter();
         let gradients = tracked.map(|one| take(gradients, one.id, one.shape.rank()));
+        if !overflowed.is_empty() {
+            gradients.for_each(drop);
+            return Ok(StepReport {
+                updated: 0,
+                without_gradient,
+                overflowed,
+            });
+        }
         let mut step = Step {
             gradients: gradients.collect(),
             groups: &self.groups,
             tracked: &mut self.tracked,
             index: &self.index,
             rates,
+            masters: self.mixed.masters,
             leaves: HashMap::new(),
             updated: 0,
         };
@@ -115,7 +135,27 @@ impl FabricOptimizer {
         Ok(StepReport {
             updated: step.updated,
             without_gradient,
+            overflowed,
         })
+    }
+
+    /// The paths whose gradient is not finite, where the loss is scaled; the scale has changed then.
+    fn check_scale(&self, gradients: &GradientsParams) -> Result<Vec<String>, FabricError> {
+        let Some(scaler) = &self.mixed.scaler else {
+            return Ok(Vec::new());
+        };
+        let tracked = self.tracked.iter();
+        let broken = non_finite(tracked.map(|one| (one.id, one.shape.rank())), gradients);
+        if broken.is_empty() {
+            scaler.taken();
+            return Ok(Vec::new());
+        }
+        let broken = broken.into_iter().map(|place| &self.tracked[place]);
+        let parameters: Vec<String> = broken.map(|one| one.full_path.clone()).collect();
+        match scaler.skipped() {
+            true => Ok(parameters),
+            false => Err(FabricError::LossScale { parameters }),
+        }
     }
 
     fn check_modules(&self, modules: &[Module<'_>]) -> Result<(), FabricError> {
@@ -170,6 +210,7 @@ struct Step<'o> {
     /// By place in `tracked`, like `rates`.
     gradients: Vec<Option<BridgeTensor>>,
     rates: Vec<f64>,
+    masters: bool,
     /// What the first path of each parameter holds by now, for the later ones of a tie.
     leaves: HashMap<ParamId, Box<dyn Any>>,
     updated: usize,
@@ -189,9 +230,18 @@ impl Pass for Step<'_> {
         };
         let (group, rate) = (&self.groups[parameter.group], self.rates[place]);
         let rank = parameter.shape.rank();
-        let mut inputs = Some((gradient, parameter.state.take()));
+        let mut inputs = Some((gradient, parameter.state.take(), parameter.master.take()));
+        let is_doubtful = std::mem::take(&mut parameter.is_master_doubtful);
+        let masters = self.masters;
         slot.update(&mut |tensor| {
-            let (gradient, state) = inputs.take().expect("a slot updates its tensor once");
+            let (gradient, state, master) = inputs.take().expect("a slot updates its tensor once");
+            let dtype = tensor.dtype();
+            let has_master = masters && is_half(dtype);
+            let tensor = match has_master {
+                true => master_of(tensor, master, is_doubtful),
+                false => tensor,
+            };
+            let gradient = as_dtype(gradient, tensor.dtype());
             let gradient = match &group.optimizer.clipping {
                 Some(clipping) => with_rank!(rank, D => {
                     clipping.clip_gradient(Tensor::<D>::from_bridge(gradient)).into_bridge()
@@ -201,9 +251,47 @@ impl Pass for Step<'_> {
             let optimizer = &group.optimizer.optimizer;
             let (tensor, state) = optimizer.step_dyn(rank, rate, tensor, gradient, state);
             parameter.state = state;
-            tensor
+            if !has_master {
+                return tensor;
+            }
+            let rounded = as_dtype(tensor.clone(), dtype);
+            parameter.master = Some(tensor);
+            rounded
         });
         self.leaves.insert(id, slot.handle());
         self.updated += 1;
     }
+}
+
+/// The f32 weight to update for `weight`: the one there is, where it rounds to the weight still.
+fn master_of(
+    weight: BridgeTensor,
+    master: Option<BridgeTensor>,
+    is_doubtful: bool,
+) -> BridgeTensor {
+    match master {
+        Some(master) if !is_doubtful || rounds_to(&master, &weight) => master,
+        _ => as_dtype(weight, DType::F32),
+    }
+}
+
+fn rounds_to(master: &BridgeTensor, weight: &BridgeTensor) -> bool {
+    if master.shape() != weight.shape() {
+        return false;
+    }
+    let rounded = as_dtype(master.clone(), weight.dtype());
+    with_rank!(weight.rank(), D => {
+        let weight = Tensor::<D>::from_bridge(weight.clone());
+        Tensor::<D>::from_bridge(rounded).equal(weight).all().into_scalar()
+    })
+}
+
+fn as_dtype(tensor: BridgeTensor, dtype: DType) -> BridgeTensor {
+    if tensor.dtype() == dtype {
+        return tensor;
+    }
+    with_rank!(tensor.rank(), D => {
+        let tensor = Tensor::<D>::from_bridge(tensor);
+        tensor.cast(FloatDType::from(dtype)).into_bridge()
+    })
 }

@@ -7,7 +7,9 @@ use burn::optim::{AdamConfig, SgdConfig};
 use burn::tensor::{Device, FloatDType, Tensor};
 use burn_fabric::burn_materialize::{DefaultDTypes, Meta};
 use burn_fabric::prelude::*;
-use burn_fabric::{Accumulation, FabricError, Loading, MovingAverage, Saving, StateProblem};
+use burn_fabric::{
+    Accumulation, Custom, FabricError, Loading, MovingAverage, Saving, StateProblem,
+};
 
 use crate::run::{Training, alone, scheduler};
 use crate::support::{fabric, values};
@@ -278,7 +280,8 @@ fn another_kind_of_optimizer_is_told() {
     );
 }
 
-/// Burn restores state in the device's default dtype; another one would not come back as it was.
+/// State that is none of Burn's optimizers' is restored in the device's default dtype; another one
+/// would not come back as it was.
 #[test]
 fn state_of_a_dtype_that_burn_would_not_restore_is_refused_before_it_is_written() {
     let (fabric, folder) = (crate::run::flex(), tempfile::tempdir().unwrap());
@@ -290,7 +293,8 @@ fn state_of_a_dtype_that_burn_would_not_restore_is_refused_before_it_is_written(
     let mut model = fabric
         .setup(Meta::build_with(dtypes, mlp(4)).unwrap())
         .unwrap();
-    let mut optimizer = fabric.setup_optimizer(&model, AdamConfig::new()).unwrap();
+    let own = Custom(AdamConfig::new().build());
+    let mut optimizer = fabric.setup_optimizer(&model, own).unwrap();
     let x = Tensor::<2>::ones([2, 3], (fabric.device(), burn::tensor::DType::F64));
     let loss = model.output.forward(model.hidden.forward(x)).mean();
     let gradients = fabric.backward(loss, &model).unwrap();

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use burn::optim::{DynOptimizer, DynState, StateSink, StateSource};
+use burn::optim::{DynOptimizer, DynState, StateSink};
+use burn::tensor::kind::BridgeTensor;
 use burn::tensor::{DType, Device, Shape, TensorData};
 use burn_materialize::{Checkpoint, DefaultDTypes};
 use burn_pack::Scalar;
@@ -11,16 +12,24 @@ use burn_weights::Outgoing;
 use serde::{Deserialize, Serialize};
 
 use super::moments::moments;
-use super::tensors::outgoing;
+use super::restore::{SavedValues, restores};
+use super::tensors::{outgoing, placed};
 use crate::checkpoint::loading::read;
 use crate::checkpoint::{
     Content, Kind, Loading, OptimizerMatch, Saving, StateProblem, TrainingState,
 };
 use crate::data::caught;
 use crate::optimizer::FabricOptimizer;
+use crate::precision::{LossScale, LossScaler};
+
+/// What a master weight is called after its parameter's path; no state of Burn's is.
+const MASTER: &str = "master_weight";
 
 #[derive(Serialize, Deserialize)]
 struct Record {
+    /// Of the losses that its gradients come from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    loss_scale: Option<LossScale>,
     parameters: BTreeMap<String, Parameter>,
 }
 
@@ -29,6 +38,15 @@ struct Record {
 struct Parameter {
     optimizer: String,
     shape: Vec<usize>,
+    /// What it is updated in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    dtype: Option<String>,
+    /// Whether that is a weight of the optimizer's own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    has_master: bool,
+    /// The name of that weight in the file, once there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    master: Option<String>,
     /// None for one that was never stepped.
     state: Option<State>,
 }
@@ -50,9 +68,22 @@ pub(crate) struct Remembered {
     /// Where its state lives.
     pub(crate) device: Device,
     pub(crate) state: Option<DynState>,
+    /// The dtype of the parameter.
+    pub(crate) dtype: Option<DType>,
+    /// Whether it is updated through a weight in f32, and that weight once there is one.
+    pub(crate) has_master: bool,
+    pub(crate) master: Option<BridgeTensor>,
 }
 
 impl Remembered {
+    /// The name of the dtype it is updated in.
+    fn updated_in(&self) -> Option<&'static str> {
+        match self.has_master {
+            true => Some(DType::F32.name()),
+            false => self.dtype.map(|dtype| dtype.name()),
+        }
+    }
+
     /// The values of its state, which are read from the device.
     fn flatten(&self) -> Result<StateSink, String> {
         let Some(state) = &self.state else {
@@ -73,14 +104,15 @@ impl Remembered {
         }
     }
 
-    /// Burn restores tensors in the default dtype of their device, whatever they were.
+    /// The state of an optimizer that is none of Burn's can be restored in the default dtype of its
+    /// device only.
     fn check_dtype(&self, dtype: DType) -> Result<(), String> {
         let default = DType::from(DefaultDTypes::of(&self.device).float);
-        match dtype == default {
+        match restores(self.name) || dtype == default {
             true => Ok(()),
             false => Err(format!(
-                "it is in {} and Burn would restore it in {}, the device's default: build the Fabric \
-                 with this `float_dtype`",
+                "it is in {} and would be restored in {}, the device's default: build the Fabric with \
+                 this `float_dtype`, or train with an optimizer of Burn's",
                 dtype.name(),
                 default.name()
             )),
@@ -113,7 +145,11 @@ impl States {
     }
 }
 
-fn content(part: &str, all: Vec<Remembered>) -> Result<Content, StateProblem> {
+fn content(
+    part: &str,
+    all: Vec<Remembered>,
+    loss_scale: Option<LossScale>,
+) -> Result<Content, StateProblem> {
     let mut parameters = BTreeMap::new();
     let mut tensors = Vec::new();
     // Of states that only copies show.
@@ -149,9 +185,17 @@ fn content(part: &str, all: Vec<Remembered>) -> Result<Content, StateProblem> {
             tensors: names,
             scalars: scalars.into_iter().collect(),
         });
+        let master = one.master.clone().map(|master| {
+            let name = format!("{}.{MASTER}", one.path);
+            tensors.push(outgoing(name.clone(), master));
+            name
+        });
         let parameter = Parameter {
             optimizer: one.name.to_owned(),
             shape: one.shape.as_slice().to_vec(),
+            dtype: one.updated_in().map(str::to_owned),
+            has_master: one.has_master,
+            master,
             state,
         };
         parameters.insert(one.path.clone(), parameter);
@@ -166,13 +210,18 @@ fn content(part: &str, all: Vec<Remembered>) -> Result<Content, StateProblem> {
             Ok(states.take(place, &taken)?.into_parts().0)
         })
     }));
-    Ok(Content::record(part, &Record { parameters })?.with(tensors))
+    let record = Record {
+        loss_scale,
+        parameters,
+    };
+    Ok(Content::record(part, &record)?.with(tensors))
 }
 
 impl TrainingState for FabricOptimizer {
     fn save_state(&self, saving: &mut Saving) {
         let (part, all) = (saving.name(), self.remembered());
-        saving.push(Kind::Optimizer, move || content(&part, all));
+        let loss_scale = self.scaler().map(LossScaler::now);
+        saving.push(Kind::Optimizer, move || content(&part, all, loss_scale));
     }
 
     fn load_state<'s>(&'s mut self, loading: &mut Loading<'s>) {
@@ -193,18 +242,23 @@ impl TrainingState for FabricOptimizer {
         for one in self.remembered() {
             let Some(parameter) = saved.record.parameters.get(&one.path) else {
                 fresh.push(one.path);
-                states.push(None);
+                states.push((None, None));
                 continue;
             };
             match parameter.difference(&one) {
                 Some(difference) => differences.push(difference),
-                None => match saved.state(&one, parameter) {
-                    Ok(state) => states.push(state),
-                    Err(problem) => loading.fail(problem),
-                },
+                None => {
+                    let state = saved.state(&one, parameter);
+                    let both = state.and_then(|state| Ok((state, saved.master(&one, parameter)?)));
+                    match both {
+                        Ok(both) => states.push(both),
+                        Err(problem) => loading.fail(problem),
+                    }
+                }
             }
             matched.push(one.path);
         }
+        let loss_scale = saved.record.loss_scale;
         let there = saved.record.parameters.into_keys();
         let orphaned: Vec<String> = there.filter(|path| !matched.contains(path)).collect();
         let part = saved.name;
@@ -224,7 +278,12 @@ impl TrainingState for FabricOptimizer {
             orphaned,
             fresh,
         });
-        loading.commit(move || self.restore(states));
+        loading.commit(move || {
+            self.restore(states);
+            if let Some((scaler, scale)) = self.scaler().zip(loss_scale) {
+                scaler.set(scale);
+            }
+        });
     }
 }
 
@@ -235,8 +294,24 @@ impl Parameter {
             let (there, here) = (&self.optimizer, here.name);
             return Some(format!("`{path}`: {there} there, {here} here"));
         }
-        let (there, here) = (&self.shape, here.shape.as_slice());
-        (there != here).then(|| format!("`{path}`: the shape {there:?} there, {here:?} here"))
+        let shapes = (&self.shape[..], here.shape.as_slice());
+        if shapes.0 != shapes.1 {
+            let (there, here) = shapes;
+            return Some(format!(
+                "`{path}`: the shape {there:?} there, {here:?} here"
+            ));
+        }
+        if let Some((there, now)) = self.dtype.as_deref().zip(here.updated_in())
+            && there != now
+        {
+            return Some(format!("`{path}`: updated in {there} there, in {now} here"));
+        }
+        let weight = |has_master: bool| match has_master {
+            true => "a master weight",
+            false => "none",
+        };
+        let (there, here) = (weight(self.has_master), weight(here.has_master));
+        (there != here).then(|| format!("`{path}`: {there} there, {here} here"))
     }
 }
 
@@ -252,27 +327,44 @@ impl Saved {
             return Ok(None);
         };
         let failed = |message| one.failed(&self.name, message);
-        let mut source = StateSource::new(state.scalars.clone());
+        let mut tensors = BTreeMap::new();
         for name in &state.tensors {
-            let tensors = self.tensors.as_ref();
-            let tensors =
-                tensors.ok_or_else(|| failed("the checkpoint has no tensors".to_owned()))?;
-            let data = read(tensors, name)?;
+            let data = read(self.tensors(one)?, name)?;
             one.check_dtype(data.dtype()).map_err(failed)?;
-            source.insert_tensor(name.clone(), data);
+            tensors.insert(name.clone(), data);
         }
-        let rank = one.shape.rank();
-        let restored = caught(|| {
-            let device = &one.device;
-            one.optimizer
-                .state_unflatten(rank, &one.path, &mut source, device)
-        });
-        let restored = restored.map_err(failed)?;
-        match restored {
-            Some(state) => Ok(Some(state)),
-            None => Err(failed(
-                "what the checkpoint has is not all of it".to_owned(),
-            )),
-        }
+        let values = SavedValues {
+            path: &one.path,
+            rank: one.shape.rank(),
+            device: &one.device,
+            tensors,
+            scalars: &state.scalars,
+        };
+        let restored = caught(|| values.restore(one.name, &*one.optimizer));
+        let restored = restored.and_then(|restored| restored);
+        restored.map(Some).map_err(failed)
+    }
+
+    fn master(
+        &self,
+        one: &Remembered,
+        saved: &Parameter,
+    ) -> Result<Option<BridgeTensor>, StateProblem> {
+        let Some(name) = &saved.master else {
+            return Ok(None);
+        };
+        let master = placed(
+            &self.name,
+            self.tensors(one)?,
+            name,
+            DType::F32,
+            &one.device,
+        )?;
+        Ok(Some(master))
+    }
+
+    fn tensors(&self, one: &Remembered) -> Result<&Checkpoint, StateProblem> {
+        let none = || one.failed(&self.name, "the checkpoint has no tensors".to_owned());
+        self.tensors.as_ref().ok_or_else(none)
     }
 }
