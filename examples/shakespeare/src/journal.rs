@@ -26,6 +26,8 @@ pub struct Journal {
     tests: Vec<Tested>,
     /// Of all steps.
     losses: Vec<f64>,
+    /// Steps whose gradients were not finite.
+    left_out: u32,
     /// Time up to the last step.
     spent: Duration,
     /// Up to when time is counted.
@@ -44,8 +46,9 @@ impl Journal {
     }
 
     /// A step is done.
-    pub fn step(&mut self, loss: f64) {
+    pub fn step(&mut self, loss: f64, is_left_out: bool) {
         self.losses.push(loss);
+        self.left_out += u32::from(is_left_out);
         self.count();
     }
 
@@ -72,6 +75,11 @@ impl Journal {
     /// The losses of all steps so far.
     pub fn losses(&self) -> &[f64] {
         &self.losses
+    }
+
+    /// How many steps changed nothing, because their gradients were not finite.
+    pub fn left_out(&self) -> u32 {
+        self.left_out
     }
 
     fn count(&mut self) {

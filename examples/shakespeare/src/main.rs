@@ -26,6 +26,10 @@ struct Arguments {
     /// also one of several, as in cuda:1 [default: BURN_FABRIC_ACCELERATOR, else auto]
     #[arg(long)]
     device: Option<Accelerator>,
+    /// What the model is kept and computed in: f32, bf16, f16, mixed-bf16 or mixed-f16
+    /// [default: BURN_FABRIC_PRECISION, else f32]
+    #[arg(long)]
+    precision: Option<Precision>,
     /// The folder for checkpoints, curves, text and weights; created where it is missing
     #[arg(long, value_name = "DIR", default_value = "runs/shakespeare")]
     out: PathBuf,
@@ -56,8 +60,8 @@ fn read(options: &Options) -> Result<Texts, ShakespeareError> {
 }
 
 fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
-    let Options { settings, .. } = &arguments.options;
     let options = &arguments.options;
+    let settings = &options.settings;
     settings.check()?;
     let texts = read(options)?;
     let prompt = texts.symbols.encode(&options.prompt)?;
@@ -71,6 +75,9 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
         .clip(Clip::Norm(settings.clip_norm));
     if let Some(device) = &arguments.device {
         builder = builder.accelerator(device.clone());
+    }
+    if let Some(precision) = arguments.precision {
+        builder = builder.precision(precision);
     }
     let fabric = builder.build()?;
     println!("Settings:\n{fabric}\n{settings}\n");
@@ -136,6 +143,12 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let text = fabric.evaluate(&training.model, |model, device| {
         sampling.draw(model, &texts.symbols, context, device)
     })?;
+    if training.journal.left_out() > 0 {
+        println!(
+            "{} steps left out: their gradients were not finite\n",
+            training.journal.left_out()
+        );
+    }
     println!("Made up, {} characters:\n{text}\n", options.sample);
     check_tie(&training.model)?;
     println!("tie: embedding.weight and head.weight are one tensor");

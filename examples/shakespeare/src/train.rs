@@ -81,13 +81,17 @@ pub fn train(
             let clip = fabric.settings().clip;
             let clipped = fabric.clip_gradients(&training.model, &mut gradients, clip)?;
             let rate = training.scheduler.step();
-            if !clipped.is_skipped() {
+            let is_left_out = clipped.is_skipped() || {
                 let model = &mut training.model;
-                training.optimizer.step(rate, model, gradients)?;
-            }
+                // In mixed-f16 the scale of the loss may have been too high.
+                training
+                    .optimizer
+                    .step(rate, model, gradients)?
+                    .is_skipped()
+            };
             let loss = losses.iter().sum::<f64>() / losses.len() as f64;
             losses.clear();
-            training.journal.step(loss);
+            training.journal.step(loss, is_left_out);
 
             let step = training.steps();
             let mut measured = Vec::new();
