@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use burn_fabric::burn_weights::Checkpoint;
+use burn_fabric::prelude::*;
 use tempfile::TempDir;
 
 /// A folder for the texts and the runs of a test.
@@ -236,10 +236,10 @@ fn a_short_run_learns_and_its_text_is_of_known_symbols_and_the_seeds() {
     );
 
     // The tie is in the file once.
-    let weights = Checkpoint::open(place.out("first/weights.safetensors")).unwrap();
-    let names: Vec<String> = weights.names().map(str::to_owned).collect();
-    assert!(names.contains(&"embedding.weight".to_owned()), "{names:?}");
-    assert!(!names.contains(&"head.weight".to_owned()), "{names:?}");
+    let weights = Weights::open(place.out("first/weights.safetensors")).unwrap();
+    let names: Vec<&str> = weights.checkpoint().names().collect();
+    assert!(names.contains(&"embedding.weight"), "{names:?}");
+    assert!(!names.contains(&"head.weight"), "{names:?}");
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn a_place_knows_nothing_of_those_after_it() {
         model.forward(symbols.unsqueeze()).into_data()
     };
     let (one, other) = (scores([1, 2, 3, 4, 5, 6]), scores([1, 2, 3, 4, 9, 0]));
-    let values = |data: &burn::tensor::TensorData| data.to_vec::<f32>().unwrap();
+    let values = |data: &burn::tensor::TensorData| data.try_to_vec::<f32>().unwrap();
     let (one, other) = (values(&one), values(&other));
     assert_eq!(one[..4 * SYMBOLS], other[..4 * SYMBOLS]);
     for place in 4..6 {
