@@ -21,6 +21,9 @@ mod pages {
     #[doc = include_str!("lightning.md")]
     pub struct Lightning;
 
+    #[doc = include_str!("logging.md")]
+    pub struct Logging;
+
     #[doc = include_str!("precision.md")]
     pub struct Precision;
 

@@ -9,6 +9,7 @@ use burn::tensor::{FloatDType, Shape};
 use burn_materialize::MaterializeError;
 
 use crate::accelerator::Candidates;
+use crate::callback::Point;
 use crate::change::ModuleChange;
 use crate::checkpoint::StateProblem;
 use crate::config::SettingProblem;
@@ -397,6 +398,55 @@ pub enum FabricError {
         doing: &'static str,
         /// What is wrong.
         problems: Vec<StateProblem>,
+    },
+    /// A callback returned an error.
+    #[error(
+        "the callback `{callback}` failed {point}: {source}; mend it, leave it out, or let such \
+         errors only be reported, with `OnError::Report`"
+    )]
+    Callback {
+        /// Its name.
+        callback: String,
+        /// Where.
+        point: Point,
+        /// Its own error.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A callback panicked.
+    #[error(
+        "the callback `{callback}` panicked {point}: {message}; it is not called again, since its \
+         state may be broken: return an error from it for what can go wrong"
+    )]
+    CallbackPanicked {
+        /// Its name.
+        callback: String,
+        /// Where.
+        point: Point,
+        /// The panic's text.
+        message: String,
+    },
+    /// No evaluation has the value that is watched.
+    #[error(
+        "no evaluation so far has a value `{value}`; this one has {}: watch one of these, or give it \
+         in `Evaluation::new`",
+        if there.is_empty() { "none".to_owned() } else { shorten(there) }
+    )]
+    NoSuchValue {
+        /// The name.
+        value: String,
+        /// The values of this evaluation.
+        there: Vec<String>,
+    },
+    /// The value that is watched is no number.
+    #[error(
+        "the value `{value}` is NaN at step {step}: the run has probably diverged; lower the rate, \
+         clip gradients, or let it end as a stop, with `EarlyStopping::stop_on_nan`"
+    )]
+    ValueIsNaN {
+        /// Its name.
+        value: String,
+        /// Steps taken before.
+        step: u64,
     },
     /// A loader was sent elsewhere while an iterator was over its batches.
     #[error(

@@ -21,6 +21,7 @@ use crate::optimizer::{FabricOptimizer, Mixed, OptimizerConfig, OptimizerTarget}
 use crate::parameters::{HasParameters, Resolved, look_for_parameters};
 use crate::precision::{LossScale, LossScaler, Precision, norms_in_f32};
 use crate::setup::SetUp;
+use crate::span;
 
 /// Builds modules on the meta device, sets them up on its own, and steps them.
 ///
@@ -178,6 +179,7 @@ impl Fabric {
         module: S,
         weights: Option<&Weights>,
     ) -> Result<FabricModule<S::Module>, FabricError> {
+        let _span = span::setup::<S::Module>(weights.is_some());
         let seed = if S::DRAWS { self.next_seed() } else { 0 };
         let rng = self.settings.init_rng;
         let draws = Draws { seed, rng };
@@ -310,6 +312,7 @@ impl Fabric {
         loss: Tensor<D>,
         modules: impl BackwardTarget,
     ) -> Result<GradientsParams, FabricError> {
+        let _span = span::backward();
         let scale = self.scaler.as_ref().map(|scaler| scaler.now().scale);
         let in_f32 = self.settings.precision.is_some_and(Precision::is_mixed);
         backward(loss, modules, &Unscale { scale, in_f32 })
@@ -360,6 +363,7 @@ impl Fabric {
         gradients: &mut GradientsParams,
         clip_to: impl Into<Option<Clip>>,
     ) -> Result<Clipped, FabricError> {
+        let _span = span::clip();
         let clip_to = clip_to.into();
         clip_to.map_or(Ok(()), Clip::check)?;
         let selected = of.parameters().selected()?;
@@ -396,6 +400,7 @@ impl Fabric {
         module: &FabricModule<M>,
         evaluation: impl FnOnce(&M, &Device) -> T,
     ) -> Result<T, FabricError> {
+        let _span = span::evaluate();
         Ok(evaluation(&module.inference()?, &self.inference_device()))
     }
 }

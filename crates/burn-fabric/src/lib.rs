@@ -49,6 +49,7 @@ extern crate self as burn_fabric;
 mod accelerator;
 mod backward;
 mod builder;
+mod callback;
 mod change;
 mod checkpoint;
 mod config;
@@ -59,6 +60,7 @@ mod error;
 mod fabric;
 mod gradients;
 mod interrupt;
+mod logging;
 mod module;
 mod optimizer;
 mod parameters;
@@ -66,6 +68,7 @@ mod pattern;
 mod precision;
 mod registry;
 mod setup;
+mod span;
 
 pub use accelerator::{Accelerator, Candidate, Candidates, LibTorchKind, UnknownAccelerator};
 pub use backward::BackwardTarget;
@@ -73,6 +76,10 @@ pub use builder::FabricBuilder;
 pub use burn_materialize;
 pub use burn_materialize::InitRng;
 pub use burn_materialize_derive::TrainingState;
+pub use callback::{
+    AfterStep, BeforeStep, Callback, CallbackResult, Callbacks, EarlyStopping, EpochBegin,
+    EpochEnd, Evaluation, Exception, Flow, ModelAveraging, OnError, Point, Saved,
+};
 pub use change::ModuleChange;
 pub use checkpoint::{
     Better, Checkpoints, LoadOptions, LoadedState, Loading, OptimizerMatch, PendingSave,
@@ -88,6 +95,11 @@ pub use error::{FabricError, ShapeMismatch};
 pub use fabric::Fabric;
 pub use gradients::{Accumulation, Clip, Clipped, MicroBatch, MicroBatches, NonFinite};
 pub use interrupt::Interrupt;
+#[cfg(feature = "tensorboard")]
+pub use logging::TensorBoardLogger;
+pub use logging::{
+    CsvLogger, JsonLinesLogger, Logger, LoggerError, LoggerProblem, Loggers, TrainingProgress,
+};
 pub use module::FabricModule;
 pub use optimizer::{
     Custom, FabricOptimizer, OptimizerConfig, OptimizerTarget, ParameterGroup, ParameterGroups,
@@ -101,10 +113,12 @@ pub use setup::SetUp;
 /// What most programs import, next to Burn's own prelude.
 pub mod prelude {
     pub use crate::{
-        Accelerator, Better, Checkpoints, Clip, DataPosition, DeviceRng, Fabric, FabricConfig,
-        FabricDataLoader, FabricError, FabricModule, FabricOptimizer, InitRng, Interrupt,
-        LoadOptions, LoaderOverDataset, ParameterGroup, ParameterGroups, Precision, ReadyLoader,
-        Sampling, SavedState, TrainingState,
+        Accelerator, AfterStep, Better, Callback, CallbackResult, Callbacks, Checkpoints, Clip,
+        CsvLogger, DataPosition, DeviceRng, EarlyStopping, Evaluation, Fabric, FabricConfig,
+        FabricDataLoader, FabricError, FabricModule, FabricOptimizer, Flow, InitRng, Interrupt,
+        JsonLinesLogger, LoadOptions, LoaderOverDataset, Logger, Loggers, ModelAveraging,
+        ParameterGroup, ParameterGroups, Precision, ReadyLoader, Sampling, SavedState,
+        TrainingState,
     };
     pub use burn_materialize::{
         DTypePolicy, InitPlan, Layout, LoadReport, Materialize, Meta, Progress, ResetParameters,

@@ -136,6 +136,7 @@ impl Fabric {
             doing: "loaded",
             problems,
         };
+        let _span = crate::span::load(folder);
         let saved = SavedState::find(folder).map_err(|problem| failed(vec![problem]))?;
         // A save into the same folder ends first, or waits.
         let _busy = Busy::wait(saved.folder());

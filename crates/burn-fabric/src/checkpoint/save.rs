@@ -160,6 +160,7 @@ impl Job {
     }
 
     fn write_failing(self) -> Result<(), FabricError> {
+        let _span = crate::span::save(&self.folder);
         let folder = self.folder.clone();
         self.write()
             .map_err(|problem| failed(&folder, vec![problem]))

@@ -299,6 +299,11 @@ fn why(key: &str, origin: &Origin) -> String {
 }
 
 impl Settings {
+    /// Name, value and origin of each.
+    pub(crate) fn rows(&self) -> &[[String; 3]] {
+        &self.rows
+    }
+
     /// Say what a row's value amounts to on this machine.
     pub(crate) fn explain(&mut self, key: &str, value: &str, reason: &str) {
         if let Some(row) = self.rows.iter_mut().find(|row| row[0] == key) {

@@ -155,7 +155,11 @@ impl<O: Send + 'static> Iterator for Batches<'_, O> {
                 None => return self.end(),
             }
         }
-        let Some(batch) = self.make() else {
+        let made = {
+            let _span = crate::span::batch();
+            self.make()
+        };
+        let Some(batch) = made else {
             return self.end();
         };
         self.next += 1;

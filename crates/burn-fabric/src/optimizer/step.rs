@@ -19,6 +19,7 @@ use crate::gradients::{check_shapes, non_finite, take, with_rank};
 use crate::module::FabricModule;
 use crate::precision::is_half;
 use crate::registry::Registered;
+use crate::span;
 
 /// What a step did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -105,6 +106,7 @@ impl FabricOptimizer {
         modules: impl StepTarget,
         mut gradients: impl BorrowMut<GradientsParams>,
     ) -> Result<StepReport, FabricError> {
+        let _span = span::step(self.tracked.len());
         self.check_modules(&modules.modules())?;
         self.follow();
         let rates = self.rates(&rate.into())?;

@@ -43,6 +43,17 @@ impl<T: TrainingState + ?Sized> TrainingState for Box<T> {
     }
 }
 
+/// Parts that are held elsewhere: a struct of references can be a state.
+impl<T: TrainingState + ?Sized> TrainingState for &mut T {
+    fn save_state(&self, saving: &mut Saving) {
+        (**self).save_state(saving);
+    }
+
+    fn load_state<'s>(&'s mut self, loading: &mut Loading<'s>) {
+        (**self).load_state(loading);
+    }
+}
+
 /// A loop that goes through a loader's batches borrows it, where the state is to be changed as well.
 impl<O: 'static> TrainingState for Arc<FabricDataLoader<O>> {
     fn save_state(&self, saving: &mut Saving) {

@@ -1,0 +1,301 @@
+//! Loggers: what their files hold, several at once, resumes, and failures that stop nothing.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use burn_fabric::LoggerError;
+use burn_fabric::prelude::*;
+use serde_json::{Value, json};
+
+fn csv(path: &Path) -> Loggers {
+    Loggers::new().with(CsvLogger::at(path))
+}
+
+fn json_lines(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).expect("the file is there");
+    let lines = text.lines().map(serde_json::from_str);
+    lines.collect::<Result<_, _>>().expect("each line is JSON")
+}
+
+/// Says yes to nothing.
+struct Failing {
+    panics: bool,
+}
+
+impl Logger for Failing {
+    fn name(&self) -> String {
+        "the failing one".to_owned()
+    }
+    fn log(&mut self, _: u64, _: &[(&str, f64)]) -> Result<(), LoggerError> {
+        assert!(!self.panics, "out of luck");
+        let source = "no luck".into();
+        Err(LoggerError::Custom { source })
+    }
+}
+
+#[test]
+fn several_write_the_same_values_and_new_names_get_columns() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (table, lines) = (
+        folder.path().join("a/m.csv"),
+        folder.path().join("b/m.jsonl"),
+    );
+    let mut loggers = csv(&table).with(JsonLinesLogger::at(&lines));
+    loggers.log(0, [("train/loss", 0.5f32)]);
+    loggers.log(
+        1,
+        [("train/loss", f64::NAN), ("valid, loss", f64::INFINITY)],
+    );
+    loggers.log(2, [("valid, loss", 0.25)]);
+    loggers.flush();
+    assert!(loggers.problems().is_empty(), "{:?}", loggers.problems());
+    assert_eq!(
+        fs::read_to_string(&table).expect("the table"),
+        "step,train/loss,\"valid, loss\"\n0,0.5,\n1,NaN,inf\n2,,0.25\n"
+    );
+    assert_eq!(
+        json_lines(&lines),
+        [
+            json!({"step": 0, "train/loss": 0.5}),
+            json!({"step": 1, "train/loss": null, "valid, loss": null}),
+            json!({"step": 2, "valid, loss": 0.25}),
+        ]
+    );
+}
+
+#[test]
+fn a_resumed_run_has_no_step_twice() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (table, lines) = (folder.path().join("m.csv"), folder.path().join("m.jsonl"));
+    let open = || csv(&table).with(JsonLinesLogger::at(&lines));
+    let mut loggers = open();
+    loggers.log_settings(&[("rate".to_owned(), "0.001".to_owned())]);
+    for step in 0..5 {
+        loggers.log(step, [("loss", 1.0)]);
+    }
+    // Killed in the middle of a line.
+    for path in [&table, &lines] {
+        let mut bytes = fs::read(path).expect("the file");
+        bytes.extend(b"{\"st");
+        fs::write(path, bytes).expect("written");
+    }
+    let mut loggers = open();
+    loggers.resume_at(3);
+    for step in 3..6 {
+        loggers.log(step, [("loss", 2.0)]);
+    }
+    assert!(loggers.problems().is_empty(), "{:?}", loggers.problems());
+    assert_eq!(
+        fs::read_to_string(&table).expect("the table"),
+        "step,loss\n0,1\n1,1\n2,1\n3,2\n4,2\n5,2\n"
+    );
+    let steps = json_lines(&lines);
+    let steps: Vec<Option<u64>> = steps.iter().map(|line| line["step"].as_u64()).collect();
+    assert_eq!(
+        steps,
+        [None, Some(0), Some(1), Some(2), Some(3), Some(4), Some(5)]
+    );
+}
+
+#[test]
+fn an_unfinished_line_is_dropped_without_a_resume_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let table = folder.path().join("m.csv");
+    fs::write(&table, "step,loss\n0,1\n1,").expect("written");
+    csv(&table).log(1, [("loss", 2.0)]);
+    let text = fs::read_to_string(&table).expect("the table");
+    assert_eq!(text, "step,loss\n0,1\n1,2\n");
+}
+
+#[test]
+fn settings_are_logged_with_their_origin() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (table, lines) = (folder.path().join("m.csv"), folder.path().join("m.jsonl"));
+    let mut loggers = csv(&table).with(JsonLinesLogger::at(&lines));
+    let fabric = Fabric::builder().seed(7).build().expect("a Fabric");
+    let hyper = json!({"rate": 0.001, "model": {"name": "mlp", "widths": [3, 4]}});
+    fabric.log_settings(&mut loggers, &hyper);
+    let settings = &json_lines(&lines)[0]["settings"];
+    for (name, value) in [
+        ("rate", "0.001"),
+        ("model.name", "mlp"),
+        ("model.widths.1", "4"),
+        ("fabric.seed", "7"),
+        ("fabric.seed.origin", "said in code"),
+        ("fabric.accumulate.origin", "the default"),
+    ] {
+        assert_eq!(settings[name], value, "{name}");
+    }
+    let rows = fs::read_to_string(folder.path().join("m.settings.csv")).expect("settings");
+    assert!(rows.starts_with("name,value\nmodel.name,mlp\n"), "{rows}");
+}
+
+#[test]
+fn hyper_parameters_that_serde_refuses_are_a_problem_and_no_panic() {
+    let fabric = Fabric::builder().build().expect("a Fabric");
+    let mut loggers = Loggers::new();
+    // JSON's names are texts.
+    fabric.log_settings(&mut loggers, &BTreeMap::from([((1, 2), 3)]));
+    assert!(matches!(
+        loggers.problems()[0].error,
+        LoggerError::Settings { .. }
+    ));
+}
+
+#[test]
+fn a_failing_logger_is_told_once_and_the_others_go_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for panics in [false, true] {
+        let table = folder.path().join(format!("{panics}.csv"));
+        let mut loggers = Loggers::new()
+            .with(Failing { panics })
+            .with(CsvLogger::at(&table));
+        for step in 4..7 {
+            loggers.log(step, [("loss", 1.0)]);
+        }
+        let [problem] = loggers.problems() else {
+            panic!("not one problem: {:?}", loggers.problems());
+        };
+        assert_eq!(problem.step, Some(4));
+        assert_eq!(
+            matches!(problem.error, LoggerError::Panicked { .. }),
+            panics
+        );
+        assert_eq!(matches!(problem.error, LoggerError::Custom { .. }), !panics);
+        let told = problem.to_string();
+        assert!(
+            told.starts_with("the failing one failed at step 4: "),
+            "{told}"
+        );
+        let text = fs::read_to_string(&table).expect("the table");
+        assert_eq!(text, "step,loss\n4,1\n5,1\n6,1\n");
+    }
+}
+
+#[test]
+fn another_file_is_left_as_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("notes");
+    fs::write(&path, "dear diary\n").expect("written");
+    let mut loggers = csv(&path).with(JsonLinesLogger::at(&path));
+    loggers.resume_at(0);
+    assert_eq!(loggers.problems().len(), 2);
+    for problem in loggers.problems() {
+        assert!(
+            matches!(problem.error, LoggerError::OtherFile { .. }),
+            "{problem}"
+        );
+    }
+    csv(&path).log(0, [("loss", 1.0)]);
+    assert_eq!(fs::read_to_string(&path).expect("notes"), "dear diary\n");
+}
+
+#[test]
+fn a_value_cannot_be_called_step() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut loggers = csv(&folder.path().join("m.csv"));
+    loggers.log(0, [("step", 1.0)]);
+    assert!(matches!(
+        loggers.problems()[0].error,
+        LoggerError::NamedStep
+    ));
+}
+
+#[test]
+fn a_path_that_cannot_be_written_is_tried_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let blocked = folder.path().join("blocked");
+    fs::write(&blocked, "").expect("written");
+    let table = blocked.join("m.csv");
+    let mut loggers = csv(&table);
+    loggers.log(0, [("loss", 1.0)]);
+    assert!(matches!(
+        loggers.problems()[0].error,
+        LoggerError::File { .. }
+    ));
+    fs::remove_file(&blocked).expect("removed");
+    loggers.log(1, [("loss", 2.0)]);
+    assert_eq!(loggers.problems().len(), 1);
+    assert_eq!(
+        fs::read_to_string(&table).expect("the table"),
+        "step,loss\n1,2\n"
+    );
+}
+
+#[test]
+fn a_resume_that_failed_comes_before_the_next_values() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let lines = folder.path().join("m.jsonl");
+    let open = || Loggers::new().with(JsonLinesLogger::at(&lines));
+    for step in 0..3 {
+        open().log(step, [("loss", 1.0)]);
+    }
+    // In the way of the file that takes the other's place.
+    let blocked = folder.path().join("m.jsonl.new");
+    fs::create_dir(&blocked).expect("made");
+    let mut loggers = open();
+    loggers.resume_at(1);
+    loggers.log(1, [("loss", 2.0)]);
+    assert_eq!(json_lines(&lines).len(), 3);
+    fs::remove_dir(&blocked).expect("removed");
+    loggers.log(2, [("loss", 2.0)]);
+    assert_eq!(loggers.problems().len(), 1);
+    let expected = [
+        json!({"step": 0, "loss": 1.0}),
+        json!({"step": 2, "loss": 2.0}),
+    ];
+    assert_eq!(json_lines(&lines), expected);
+}
+
+/// Of the process that the next test starts.
+const FOLDER: &str = "BURN_FABRIC_TEST_LOGGING_FOLDER";
+
+#[test]
+#[ignore = "run by the test below, in a process whose files cannot grow"]
+fn trains_while_files_cannot_grow() {
+    let Ok(folder) = std::env::var(FOLDER) else {
+        return;
+    };
+    let folder = Path::new(&folder);
+    let mut loggers = csv(&folder.join("m.csv")).with(JsonLinesLogger::at(folder.join("m.jsonl")));
+    for step in 0..1000 {
+        loggers.log(step, [("loss", 0.123_456_789)]);
+    }
+    drop(loggers);
+    fs::create_dir(folder.join("trained to the end")).expect("made");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_full_disk_stops_nothing_and_leaves_whole_lines() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = std::env::current_exe().expect("this test");
+    // The signal is ignored, so that a write fails as on a full disk.
+    let script = r#"trap '' XFSZ; ulimit -f 4; exec "$0" --exact --ignored --nocapture "$1""#;
+    let output = std::process::Command::new("sh")
+        .args(["-c", script])
+        .arg(program)
+        .arg("trains_while_files_cannot_grow")
+        .env(FOLDER, folder.path())
+        .output()
+        .expect("sh runs");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    assert!(folder.path().join("trained to the end").is_dir());
+    let count = |text: &str| told.lines().filter(|line| line.contains(text)).count();
+    assert_eq!(count("the training goes on"), 2, "{told}"); // one a logger
+    assert_eq!(count(" lost: "), 2, "{told}");
+    let rows = fs::read_to_string(folder.path().join("m.csv")).expect("the table");
+    let (rows, lines) = (
+        rows.lines().count(),
+        json_lines(&folder.path().join("m.jsonl")).len(),
+    );
+    assert!((50..1000).contains(&rows), "{rows}");
+    assert!((50..1000).contains(&lines), "{lines}");
+    assert!(
+        fs::read(folder.path().join("m.csv"))
+            .expect("the table")
+            .ends_with(b"\n")
+    );
+}
