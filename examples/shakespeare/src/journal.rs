@@ -3,6 +3,7 @@
 use std::f64::consts::LN_2;
 use std::time::{Duration, Instant};
 
+use burn_fabric::TrainingProgress;
 use serde::{Deserialize, Serialize};
 
 /// What a test came to.
@@ -37,10 +38,10 @@ pub struct Journal {
 
 impl Journal {
     /// Begin, or go on: tests that are over are shown again.
-    pub fn begin(&mut self) {
-        println!("step    loss  test loss  bits a character  perplexity      time");
+    pub fn begin(&mut self, progress: &TrainingProgress) {
+        progress.println("step    loss  test loss  bits a character  perplexity      time");
         for tested in &self.tests {
-            println!("{}", line(tested));
+            progress.println(line(tested));
         }
         self.counted = Some(Instant::now());
     }
@@ -53,7 +54,7 @@ impl Journal {
     }
 
     /// A test is done.
-    pub fn tested(&mut self, test_loss: f64) {
+    pub fn tested(&mut self, test_loss: f64, progress: &TrainingProgress) {
         self.count();
         let before = self.tests.last().map_or(0, |tested| tested.step as usize);
         let since = &self.losses[before..];
@@ -63,7 +64,7 @@ impl Journal {
             test_loss,
             time: self.spent,
         };
-        println!("{}", line(&tested));
+        progress.println(line(&tested));
         self.tests.push(tested);
     }
 

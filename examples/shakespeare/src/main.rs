@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use burn_fabric::TensorBoardLogger;
 use burn_fabric::prelude::*;
 use clap::Parser;
 use digits_common::{Output, digest, parse};
@@ -109,19 +110,34 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let workers = usize::from(options.workers);
     let mut training = Training::new(&fabric, model, windows, settings.clone(), workers)?;
     let test = test_loader(&fabric, held_out)?;
+    let mut loggers = Loggers::new()
+        .with(CsvLogger::at(arguments.out.join("metrics.csv")))
+        .with(TensorBoardLogger::at(arguments.out.join("tensorboard")));
     match &arguments.resume {
-        None => remove_run(&arguments.out)?,
+        None => {
+            remove_run(&arguments.out)?;
+            loggers.resume_at(0);
+        }
         Some(folder) => {
             let folder = folder.as_ref().unwrap_or(&arguments.out);
             let loaded = training.resume(&fabric, &resume_from(folder))?;
             remove_results(&arguments.out)?;
             println!("After step {}: {loaded}\n", training.steps());
+            loggers.resume_at(u64::from(training.steps()) + 1);
         }
     }
 
     let checkpoints = checkpoints(&arguments.out);
     let interrupt = Interrupt::watch()?;
-    let ended = train(&fabric, &mut training, &test, &checkpoints, &interrupt)?;
+    fabric.log_settings(&mut loggers, settings);
+    let ended = train(
+        &fabric,
+        &mut training,
+        &test,
+        &checkpoints,
+        &interrupt,
+        &mut loggers,
+    )?;
 
     println!();
     if let Ended::Interrupted(folder) = ended {

@@ -63,9 +63,12 @@ pub fn train(
     windows: &FabricDataLoader<Batch>,
     checkpoints: &Checkpoints,
     interrupt: &Interrupt,
+    loggers: &mut Loggers,
 ) -> Result<Ended, FabricError> {
     let (steps, test_every) = (training.settings.steps, training.settings.test_every);
-    training.journal.begin();
+    let progress = fabric.progress(u64::from(steps));
+    progress.inc(u64::from(training.steps()));
+    training.journal.begin(&progress);
     while training.steps() < steps {
         let mut losses = Vec::new();
         for (batch, place) in training.accumulation.groups(training.data.iter()) {
@@ -92,16 +95,21 @@ pub fn train(
             let loss = losses.iter().sum::<f64>() / losses.len() as f64;
             losses.clear();
             training.journal.step(loss, is_left_out);
+            progress.step(loss);
 
             let step = training.steps();
+            let mut logged = vec![("train/loss", loss), ("train/norm", clipped.norm)];
             let mut measured = Vec::new();
             if step.is_multiple_of(test_every) || step == steps {
                 let loss = test(fabric, training, windows)?;
-                training.journal.tested(loss);
+                training.journal.tested(loss, &progress);
+                logged.push(("test/loss", loss));
                 measured.push(("test_loss", loss));
             }
+            loggers.log(u64::from(step), logged);
             let is_interrupted = interrupt.is_requested();
             if is_interrupted || !measured.is_empty() {
+                loggers.flush();
                 let folder = checkpoints.save(training, u64::from(step), measured)?;
                 if is_interrupted && step < steps {
                     return Ok(Ended::Interrupted(folder));
