@@ -84,6 +84,7 @@ pub fn train(
             let clip = fabric.settings().clip;
             let clipped = fabric.clip_gradients(&training.model, &mut gradients, clip)?;
             let rate = training.scheduler.step();
+            let base_rate = rate.base();
             let is_left_out = clipped.is_skipped() || {
                 let model = &mut training.model;
                 // In mixed-f16 the scale of the loss may have been too high.
@@ -98,7 +99,11 @@ pub fn train(
             progress.step(loss);
 
             let step = training.steps();
-            let mut logged = vec![("train/loss", loss), ("train/norm", clipped.norm)];
+            let mut logged = vec![
+                ("train/loss", loss),
+                ("train/norm", clipped.norm),
+                ("rate", base_rate),
+            ];
             let mut measured = Vec::new();
             if step.is_multiple_of(test_every) || step == steps {
                 let loss = test(fabric, training, windows)?;

@@ -210,6 +210,12 @@ fn a_short_run_learns_and_its_text_is_of_known_symbols_and_the_seeds() {
     assert_eq!(steps, [10.0, 20.0, 30.0, 40.0]);
     assert!(curve[3][2] < 0.8 * curve[0][2], "{curve:?}");
 
+    // A row a step, and one of names.
+    let metrics = fs::read_to_string(place.out("first/metrics.csv")).unwrap();
+    assert_eq!(metrics.lines().count(), 41);
+    let events = fs::read_dir(place.out("first/tensorboard")).unwrap();
+    assert_eq!(events.count(), 1);
+
     let sample = fs::read_to_string(place.out("first/sample.txt")).unwrap();
     assert_eq!(sample.chars().count(), 42);
     assert!(first.contains(&sample));
@@ -317,6 +323,8 @@ fn an_interrupted_run_goes_on_and_ends_with_the_same_bits() {
     assert!(resumed.contains("\nAfter step "), "{resumed}");
     assert_eq!(hash(&resumed), hash(&whole));
     assert_eq!(curve(&resumed), curve(&whole));
+    let metrics = |run: &str| fs::read_to_string(place.out(run).join("metrics.csv")).unwrap();
+    assert_eq!(metrics("halves"), metrics("whole"));
     let sample = |run: &str| fs::read_to_string(place.out(run).join("sample.txt")).unwrap();
     assert_eq!(sample("halves"), sample("whole"));
 }
