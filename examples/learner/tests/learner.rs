@@ -99,15 +99,15 @@ fn the_learners_checkpoint_loads_into_a_set_up_module() {
 /// The scores of a batch as numbers.
 fn rows(scores: Tensor<2>) -> Vec<Vec<f64>> {
     let [_, classes] = scores.dims();
-    let scores: Vec<f32> = scores.into_data().to_vec().unwrap();
+    let scores: Vec<f32> = scores.into_data().try_to_vec().unwrap();
     let rows = scores.chunks(classes);
     rows.map(|row| row.iter().copied().map(f64::from).collect())
         .collect()
 }
 
 fn labels(batch: &Batch) -> Vec<usize> {
-    let labels = batch.labels.clone().into_data().iter::<i64>();
-    labels.map(|label| label as usize).collect()
+    let labels = batch.labels.clone().into_data();
+    labels.iter::<i64>().map(|label| label as usize).collect()
 }
 
 /// The negative logarithm of the probability that `row` gives to `label`.
