@@ -9,6 +9,9 @@ mod pages {
     #[doc = include_str!("architecture.md")]
     pub struct Architecture;
 
+    #[doc = include_str!("beside-burn.md")]
+    pub struct BesideBurn;
+
     #[doc = include_str!("devices.md")]
     pub struct Devices;
 
