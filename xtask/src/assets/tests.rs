@@ -4,6 +4,8 @@ use std::cell::Cell;
 use std::io::Write;
 use std::process::Command;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use zip::write::{SimpleFileOptions, ZipWriter};
@@ -43,6 +45,15 @@ impl Index {
         let wheel = writer.finish().unwrap().into_inner();
         let sha256 = leak(hash(&wheel));
         Self::of(wheel, Source::Wheel { sha256 }, entry)
+    }
+
+    /// The same as a source archive.
+    fn sdist(entries: &[Vec<u8>], entry: &'static str) -> Self {
+        let mut archive = GzEncoder::new(Vec::new(), Compression::fast());
+        archive.write_all(&tar(entries)).unwrap();
+        let archive = archive.finish().unwrap();
+        let sha256 = leak(hash(&archive));
+        Self::of(archive, Source::Sdist { sha256 }, entry)
     }
 
     /// The same as a package of Debian; none where nothing can unpack one.
@@ -216,6 +227,7 @@ fn what_is_no_archive_is_refused() {
     let sha256 = leak(hash(&index.package));
     for (source, part) in [
         (Source::Wheel { sha256 }, "is no wheel"),
+        (Source::Sdist { sha256 }, "is no source archive"),
         // Or nothing can tell.
         (Source::Debian { sha256 }, "dpkg-deb"),
     ] {
@@ -249,13 +261,51 @@ fn tar_entry(name: &str, kind: u8, content: &[u8]) -> Vec<u8> {
     entry
 }
 
+/// An archive of entries.
+fn tar(entries: &[Vec<u8>]) -> Vec<u8> {
+    let mut tar = entries.concat();
+    tar.resize(tar.len() + 1024, 0);
+    tar
+}
+
+#[test]
+fn files_of_a_source_archive_are_taken_and_nothing_else_is_written() {
+    let entries = [
+        tar_entry("../model.bin", b'0', b"outside"),
+        tar_entry("package-1/", b'5', &[]),
+        tar_entry("package-1/setup.py", b'0', b"code"),
+        tar_entry("package-1/model.bin", b'0', CONTENT),
+    ];
+    let index = Index::sdist(&entries, "package-1/model.bin");
+    index.fill().unwrap();
+    assert_eq!(fs::read(index.folder().join("model.bin")).unwrap(), CONTENT);
+    assert_eq!(index.files(), ["model.bin"]);
+    index.fill().unwrap();
+    assert_eq!(index.calls.get(), 1);
+}
+
+#[test]
+fn what_a_source_archive_does_not_have_or_has_otherwise_is_refused() {
+    let entries = [
+        tar_entry("package-1/model.bin", b'0', CONTENT),
+        tar_entry("package-1/link.bin", b'2', &[]),
+        tar_entry("package-1/long.bin", b'0', b"weights and more"),
+    ];
+    let cases = [
+        ("model.bin", "the package has no `model.bin`"),
+        ("package-1/link.bin", "is no file"),
+        ("package-1/long.bin", "expected 7 bytes, found 8 or more"),
+    ];
+    for (entry, part) in cases {
+        let index = Index::sdist(&entries, entry);
+        let error = index.refusal();
+        assert!(error.contains(part), "{entry}: {error}");
+        assert!(index.files().is_empty(), "{entry}");
+    }
+}
+
 /// A package of Debian with these entries; one that ends with a slash is a folder.
 fn deb(entries: &[&str]) -> Vec<u8> {
-    let tar = |entries: Vec<Vec<u8>>| {
-        let mut tar = entries.concat();
-        tar.resize(tar.len() + 1024, 0);
-        tar
-    };
     let data = entries.iter().map(|name| match name.ends_with('/') {
         true => tar_entry(name, b'5', &[]),
         false => tar_entry(name, b'0', CONTENT),
@@ -266,9 +316,9 @@ fn deb(entries: &[&str]) -> Vec<u8> {
         ("debian-binary", b"2.0\n".to_vec()),
         (
             "control.tar",
-            tar(vec![tar_entry("./control", b'0', control.as_bytes())]),
+            tar(&[tar_entry("./control", b'0', control.as_bytes())]),
         ),
-        ("data.tar", tar(data.collect())),
+        ("data.tar", tar(&data.collect::<Vec<_>>())),
     ];
     let mut archive = b"!<arch>\n".to_vec();
     for (name, content) in members {

@@ -85,7 +85,7 @@ impl<S: 'static, M: Materialize> ModelAveraging<S, M> {
 
 impl<S: 'static, M: Materialize + 'static> Callback<S> for ModelAveraging<S, M> {
     fn after_step(&mut self, state: &mut S, seen: &AfterStep<'_>) -> CallbackResult {
-        if !seen.report.is_skipped() {
+        if seen.report.updated > 0 {
             self.average.update((self.module_of)(state))?;
         }
         Ok(Flow::Continue)

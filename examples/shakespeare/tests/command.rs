@@ -1,0 +1,369 @@
+//! The example as a command, on a small text made here.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use burn_fabric::prelude::*;
+use tempfile::TempDir;
+
+/// A folder for the texts and the runs of a test.
+struct Place(TempDir);
+
+const SIZE: &[&str] = &[
+    "--context",
+    "16",
+    "--width",
+    "16",
+    "--layers",
+    "2",
+    "--heads",
+    "2",
+    "--batch",
+    "8",
+    "--accumulate",
+    "2",
+    "--warm-up",
+    "3",
+    "--test-windows",
+    "32",
+    "--sample",
+    "40",
+    "--rate",
+    "0.01",
+    "--device",
+    "flex",
+];
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        // Sentences of a small grammar: enough to learn from.
+        let (nouns, verbs) = (
+            ["king", "queen", "fool", "moor"],
+            ["loves", "slays", "sees"],
+        );
+        let mut noise = 1_u32;
+        let mut next = |of: &[&str]| -> String {
+            noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            of[(noise >> 16) as usize % of.len()].to_owned()
+        };
+        for name in ["a.txt", "b.txt", "c.txt"] {
+            let sentence = |_| {
+                format!(
+                    "the {} {} the {}.\n",
+                    next(&nouns),
+                    next(&verbs),
+                    next(&nouns)
+                )
+            };
+            let text: String = (0..150).map(sentence).collect();
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        Self(folder)
+    }
+
+    fn out(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn command(&self, out: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_shakespeare"));
+        command
+            .current_dir(self.0.path())
+            .args(["--data", ".", "--out", out]);
+        command.args(SIZE).args(arguments);
+        command
+    }
+
+    fn run(&self, out: &str, arguments: &[&str]) -> Output {
+        self.command(out, arguments).output().unwrap()
+    }
+
+    /// What a run that has to go well prints.
+    fn train(&self, out: &str, arguments: &[&str]) -> String {
+        let output = self.run(out, arguments);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    /// The one line with which a run is refused.
+    fn refusal(&self, out: &str, arguments: &[&str]) -> String {
+        let output = self.run(out, arguments);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
+        assert_eq!(error.lines().count(), 1, "{arguments:?}: {error}");
+        assert!(error.starts_with("error: "), "{error}");
+        error
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// The line of the weights' hash.
+fn hash(printed: &str) -> &str {
+    let mut lines = printed.lines();
+    let hash = lines.find_map(|line| line.strip_prefix("weights (SHA-256): "));
+    hash.expect("a run that ended prints its hash")
+}
+
+/// Step, loss and test loss of each test.
+fn curve(printed: &str) -> Vec<[f64; 3]> {
+    let lines = printed.lines().filter(|line| line.ends_with(" s"));
+    let numbers = lines.map(|line| {
+        let numbers: Vec<f64> = line
+            .split_whitespace()
+            .filter_map(|word| word.parse().ok())
+            .collect();
+        [numbers[0], numbers[1], numbers[2]]
+    });
+    numbers.collect()
+}
+
+#[test]
+fn a_wrong_value_gets_one_line_and_exit_code_2() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["--steps", "0"], "--steps"),
+        (&["--temperature", "-1"], "'-1'"),
+        (&["--clip-norm", "nan"], "give a number from"),
+        (&["--context", "3"], "give a whole number from 4"),
+        (&["--prompt", ""], "at least one character"),
+        (&["--precision", "f8"], "no precision is called `f8`"),
+        (&["--device", "abacus"], "no accelerator is called `abacus`"),
+        (&["--colour"], "'--colour'"),
+    ];
+    for (arguments, part) in cases {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_shakespeare"));
+        let output = command.args(*arguments).output().unwrap();
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+        assert_eq!(error.lines().count(), 1, "{arguments:?}: {error}");
+        assert!(
+            error.starts_with("error: ") && error.contains(part),
+            "{arguments:?}: {error}"
+        );
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn what_does_not_go_together_gets_one_line_and_exit_code_1() {
+    let place = Place::new();
+    let cases: &[(&[&str], &str)] = &[
+        (&["--width", "18"], "give a multiple of 4"),
+        (&["--steps", "3"], "`--warm-up` 3 of 3 steps"),
+        (&["--context", "4096"], "give a smaller `--context`"),
+        (&["--prompt", "Q"], "`--prompt` has 'Q'"),
+        (&["--resume"], "holds no checkpoint"),
+    ];
+    for (arguments, part) in cases {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_shakespeare"));
+        command
+            .current_dir(place.0.path())
+            .args(["--data", ".", "--out", "out"]);
+        // An option that is given twice would be refused for that.
+        for option in SIZE.chunks(2).filter(|option| option[0] != arguments[0]) {
+            command.args(option);
+        }
+        let output = command.args(*arguments).output().unwrap();
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
+        assert_eq!(error.lines().count(), 1, "{arguments:?}: {error}");
+        assert!(
+            error.starts_with("error: ") && error.contains(part),
+            "{arguments:?}: {error}"
+        );
+    }
+}
+
+#[test]
+fn texts_that_were_not_fetched_are_exit_code_1_and_the_command_to_fetch_them() {
+    let nowhere = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_shakespeare"));
+    command.env(test_assets::FOLDER_VARIABLE, nowhere.path());
+    let output = command.current_dir(nowhere.path()).output().unwrap();
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("cargo xtask assets shakespeare"), "{error}");
+    assert!(output.stdout.is_empty());
+    assert_eq!(fs::read_dir(nowhere.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_short_run_learns_and_its_text_is_of_known_symbols_and_the_seeds() {
+    let place = Place::new();
+    let arguments = ["--steps", "40", "--test-every", "10", "--seed", "5"];
+    let first = place.train("first", &arguments);
+    for part in [
+        "0 bytes allocated",
+        "= embedding.weight",
+        "(1 more by ties)",
+        "held out: c, ",
+        "\ntie: embedding.weight and head.weight are one tensor\n",
+    ] {
+        assert!(first.contains(part), "{part}: {first}");
+    }
+    let curve = curve(&first);
+    let steps: Vec<f64> = curve.iter().map(|[step, ..]| *step).collect();
+    assert_eq!(steps, [10.0, 20.0, 30.0, 40.0]);
+    assert!(curve[3][2] < 0.8 * curve[0][2], "{curve:?}");
+
+    // A row a step, and one of names.
+    let metrics = fs::read_to_string(place.out("first/metrics.csv")).unwrap();
+    assert_eq!(metrics.lines().count(), 41);
+    let events = fs::read_dir(place.out("first/tensorboard")).unwrap();
+    assert_eq!(events.count(), 1);
+
+    let sample = fs::read_to_string(place.out("first/sample.txt")).unwrap();
+    assert_eq!(sample.chars().count(), 42);
+    assert!(first.contains(&sample));
+    let known = fs::read_to_string(place.out("a.txt")).unwrap();
+    assert!(
+        sample.chars().all(|symbol| known.contains(symbol)),
+        "{sample}"
+    );
+
+    let second = place.train("second", &[&arguments[..], &["--workers", "0"]].concat());
+    assert_eq!(hash(&second), hash(&first));
+    assert_eq!(
+        fs::read_to_string(place.out("second/sample.txt")).unwrap(),
+        sample
+    );
+    let other = place.train(
+        "other",
+        &["--steps", "40", "--test-every", "40", "--seed", "6"],
+    );
+    assert_ne!(hash(&other), hash(&first));
+    assert_ne!(
+        fs::read_to_string(place.out("other/sample.txt")).unwrap(),
+        sample
+    );
+
+    // The tie is in the file once.
+    let weights = Weights::open(place.out("first/weights.safetensors")).unwrap();
+    let names: Vec<&str> = weights.checkpoint().names().collect();
+    assert!(names.contains(&"embedding.weight"), "{names:?}");
+    assert!(!names.contains(&"head.weight"), "{names:?}");
+}
+
+#[test]
+fn greedy_sampling_follows_the_prompt() {
+    let place = Place::new();
+    let arguments = ["--steps", "60", "--test-every", "60", "--temperature", "0"];
+    place.train("out", &[&arguments[..], &["--prompt", "the "]].concat());
+    let sample = fs::read_to_string(place.out("out/sample.txt")).unwrap();
+    assert!(sample.starts_with("the "), "{sample}");
+}
+
+#[test]
+fn a_run_of_another_length_is_another_run() {
+    let place = Place::new();
+    place.train("run", &["--steps", "6", "--test-every", "3"]);
+    let error = place.refusal("run", &["--steps", "7", "--test-every", "3", "--resume"]);
+    assert!(error.contains("another schedule"), "{error}");
+    let error = place.refusal(
+        "run",
+        &[
+            "--steps",
+            "6",
+            "--test-every",
+            "3",
+            "--seed",
+            "9",
+            "--resume",
+        ],
+    );
+    assert!(error.contains("this one was told seed 9"), "{error}");
+    assert!(place.out("run/weights.safetensors").exists());
+}
+
+/// Interrupt a run by SIGINT once its first test is over; what it printed after that.
+#[cfg(unix)]
+fn interrupt(mut command: Command) -> String {
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::Stdio;
+
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    loop {
+        let mut line = String::new();
+        let bytes = lines.read_line(&mut line).unwrap();
+        assert!(bytes > 0, "it ended before its first test");
+        if line.starts_with("   4  ") {
+            break;
+        }
+    }
+    let mut kill = Command::new("kill");
+    let sent = kill.args(["-INT", &child.id().to_string()]).status();
+    assert!(sent.unwrap().success());
+    let mut rest = String::new();
+    lines.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(75), "{rest}");
+    rest
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_goes_on_and_ends_with_the_same_bits() {
+    let place = Place::new();
+    let arguments = ["--steps", "120", "--test-every", "4"];
+    let whole = place.train("whole", &arguments);
+    let rest = interrupt(place.command("halves", &arguments));
+    for part in ["interrupted after step ", "--resume halves"] {
+        assert!(rest.contains(part), "{part}: {rest}");
+    }
+    assert!(!place.out("halves/weights.safetensors").exists());
+    // Nobody loses it by forgetting the option.
+    let error = place.refusal("halves", &arguments);
+    assert!(error.contains("--resume"), "{error}");
+
+    let resumed = place.train("halves", &[&arguments[..], &["--resume"]].concat());
+    assert!(resumed.contains("\nAfter step "), "{resumed}");
+    assert_eq!(hash(&resumed), hash(&whole));
+    assert_eq!(curve(&resumed), curve(&whole));
+    let metrics = |run: &str| fs::read_to_string(place.out(run).join("metrics.csv")).unwrap();
+    assert_eq!(metrics("halves"), metrics("whole"));
+    let sample = |run: &str| fs::read_to_string(place.out(run).join("sample.txt")).unwrap();
+    assert_eq!(sample("halves"), sample("whole"));
+}
+
+/// Each run is a process of its own: Burn fixes the default dtype once.
+#[test]
+fn each_precision_follows_the_curve_of_f32() {
+    let place = Place::new();
+    let arguments = ["--steps", "40", "--test-every", "5", "--precision"];
+    let run = |precision: &str| place.train(precision, &[&arguments[..], &[precision]].concat());
+    let reference = run("f32");
+    let expected = curve(&reference);
+    for (precision, dtype, most) in [
+        ("mixed-bf16", "bf16", 0.02),
+        ("mixed-f16", "f16", 0.02),
+        ("bf16", "bf16", 0.05),
+        // The squares of its gradients, which Adam divides by, underflow.
+        ("f16", "f16", 0.25),
+    ] {
+        let printed = run(precision);
+        // It is what it is called, and not f32 by another name.
+        let embedding = printed
+            .lines()
+            .find(|line| line.starts_with("embedding.weight "));
+        let words: Vec<&str> = embedding.unwrap().split_whitespace().collect();
+        assert!(words.contains(&dtype), "{words:?}");
+        assert_ne!(hash(&printed), hash(&reference), "{precision}");
+        let found = curve(&printed);
+        assert_eq!(found.len(), expected.len());
+        let apart = found
+            .iter()
+            .zip(&expected)
+            .map(|(a, b)| ((a[2] - b[2]) / b[2]).abs());
+        let apart = apart.fold(0.0, f64::max);
+        println!("{precision}: {apart:.4}");
+        assert!(
+            apart < most,
+            "{precision}: {apart}: {found:?}, not {expected:?}"
+        );
+        assert!(printed.contains("\ntie: embedding.weight and head.weight are one tensor\n"));
+    }
+}
