@@ -15,8 +15,6 @@ use std::path::{Path, PathBuf};
 
 use burn::nn::{Linear, LinearConfig};
 use burn::optim::AdamWConfig;
-use burn::optim::lr_scheduler::LrScheduler;
-use burn::optim::lr_scheduler::cosine::CosineAnnealingLrSchedulerConfig;
 use burn::prelude::*;
 use burn_fabric::CurvesLogger;
 use burn_fabric::prelude::*;
@@ -77,10 +75,10 @@ fn train(fabric: &Fabric, meta: Meta<Net>, stem: &Path) -> Done {
     let mut loggers = Loggers::new().with(CurvesLogger::at(folder.path().join("curves")));
     let mut model = fabric.setup(meta)?;
     let mut optimizer = fabric.setup_optimizer(&model, AdamWConfig::new())?;
-    let mut schedule = CosineAnnealingLrSchedulerConfig::new(1e-2, STEPS as usize).init()?;
     for step in 0..STEPS {
         let (loss, near) = model.measure(batch(step, fabric.device()));
-        let rate = schedule.step();
+        let done = step as f64 / STEPS as f64;
+        let rate = 5e-3 * (1.0 + (std::f64::consts::PI * done).cos());
         let value = loss.clone().into_scalar::<f32>();
         loggers.log(step, [("train/loss", value), ("train/accuracy", near.into_scalar())]);
         loggers.log(step, [("rate", rate)]);
