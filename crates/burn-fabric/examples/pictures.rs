@@ -56,7 +56,10 @@ fn main() -> Done {
     let folder = std::env::args_os().nth(1).map(PathBuf::from);
     let folder = folder.ok_or("name the folder to draw into")?;
     std::fs::create_dir_all(&folder)?;
-    let fabric = Fabric::builder().accelerator(Accelerator::Flex).seed(42).build()?;
+    let fabric = Fabric::builder()
+        .accelerator(Accelerator::Flex)
+        .seed(42)
+        .build()?;
     let meta = fabric.init_module(Net::new)?;
     terminal(&meta.summary().to_string(), &folder.join("summary"))?;
     train(&fabric, meta, &folder.join("curves"))?;
@@ -80,8 +83,13 @@ fn train(fabric: &Fabric, meta: Meta<Net>, stem: &Path) -> Done {
         let done = step as f64 / STEPS as f64;
         let rate = 5e-3 * (1.0 + (std::f64::consts::PI * done).cos());
         let value = loss.clone().into_scalar::<f32>();
-        loggers.log(step, [("train/loss", value), ("train/accuracy", near.into_scalar())]);
-        loggers.log(step, [("rate", rate)]);
+        loggers.log(
+            step,
+            [
+                ("train/loss", value),
+                ("train/accuracy", near.into_scalar()),
+            ],
+        );
         if step % 15 == 14 {
             let [loss, near] = fabric.evaluate(&model, |model, device| {
                 let (loss, near) = model.measure(batch(STEPS, device));
@@ -133,7 +141,11 @@ fn terminal(text: &str, stem: &Path) -> Done {
     let em = 26.0;
     let (cell, row, margin) = (font.width(" ", em), 38, 36);
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
-    let width = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0);
+    let width = lines
+        .iter()
+        .map(|line| line.chars().count())
+        .max()
+        .unwrap_or(0);
     let width = (width as f32 * cell).ceil() as u32 + 2 * margin;
     let height = row * lines.len() as u32 + 2 * margin;
     let mut pixels = Pixmap::new(width, height).ok_or("nothing to draw")?;

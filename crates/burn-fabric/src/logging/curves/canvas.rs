@@ -122,7 +122,11 @@ impl<'p> Canvas<'p> {
         }
     }
 
-    fn stroke(&mut self, points: impl IntoIterator<Item = BackendCoord>, style: &impl BackendStyle) {
+    fn stroke(
+        &mut self,
+        points: impl IntoIterator<Item = BackendCoord>,
+        style: &impl BackendStyle,
+    ) {
         let Some(path) = path_of(points, false) else {
             return;
         };
@@ -134,13 +138,15 @@ impl<'p> Canvas<'p> {
         };
         let paint = paint(style.color());
         let identity = Transform::identity();
-        self.pixels.stroke_path(&path, &paint, &stroke, identity, None);
+        self.pixels
+            .stroke_path(&path, &paint, &stroke, identity, None);
     }
 
     fn fill(&mut self, path: Option<Path>, colour: BackendColor, transform: Transform) {
         if let Some(path) = path {
             let rule = FillRule::Winding;
-            self.pixels.fill_path(&path, &paint(colour), rule, transform, None);
+            self.pixels
+                .fill_path(&path, &paint(colour), rule, transform, None);
         }
     }
 }
@@ -186,7 +192,11 @@ impl DrawingBackend for Canvas<'_> {
 
     fn draw_pixel(&mut self, (x, y): BackendCoord, color: BackendColor) -> Drawn {
         let square = Rect::from_xywh(x as f32, y as f32, 1.0, 1.0);
-        self.fill(square.map(PathBuilder::from_rect), color, Transform::identity());
+        self.fill(
+            square.map(PathBuilder::from_rect),
+            color,
+            Transform::identity(),
+        );
         self.svg.draw_pixel((x, y), color)
     }
 
@@ -208,8 +218,11 @@ impl DrawingBackend for Canvas<'_> {
         fill: bool,
     ) -> Drawn {
         let corners = [(left, top), (right, top), (right, bottom), (left, bottom)];
+        // The last pixels belong to it.
+        let (past, below) = (right + 1, bottom + 1);
+        let filled = [(left, top), (past, top), (past, below), (left, below)];
         match fill {
-            true => self.fill(path_of(corners, true), style.color(), Transform::identity()),
+            true => self.fill(path_of(filled, true), style.color(), Transform::identity()),
             false => self.stroke(corners.into_iter().chain([(left, top)]), style),
         }
         let (first, last) = ((left, top), (right, bottom));

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 
 use plotters::coord::Shift;
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use tiny_skia::Pixmap;
@@ -127,17 +128,14 @@ fn panel(area: &Area<'_>, name: &str, curves: &[Curve<'_>]) -> Drawn {
     let (of_steps, of_values) = (ticks::of_steps(&steps), ticks::of_values(&values));
     // Before the labels are drawn, their place has to be wide enough for them.
     let mut longest = 0;
-    for tick in plotters::prelude::Ranged::key_points(
-        &plotters::coord::types::RangedCoordf64::from(values.clone()),
-        6,
-    ) {
+    for tick in RangedCoordf64::from(values.clone()).key_points(6) {
         let (width, _) = area.estimate_text_size(&of_values(&tick), &style(26))?;
         longest = longest.max(width);
     }
     let mut chart = ChartBuilder::on(&area)
         .margin_right(36)
         .margin_top(8)
-        .x_label_area_size(88)
+        .x_label_area_size(76)
         .y_label_area_size(longest + 78)
         .build_cartesian_2d(steps, values)?;
     chart
@@ -176,7 +174,10 @@ fn panel(area: &Area<'_>, name: &str, curves: &[Curve<'_>]) -> Drawn {
 }
 
 /// Draw the names of a panel's curves above it, and return what is left.
-fn legend<'a>(area: &Area<'a>, curves: &[Curve<'_>]) -> Result<Area<'a>, Box<dyn Error + Send + Sync>> {
+fn legend<'a>(
+    area: &Area<'a>,
+    curves: &[Curve<'_>],
+) -> Result<Area<'a>, Box<dyn Error + Send + Sync>> {
     let style = (FONT, 28).into_font().color(&TEXT);
     let style = style.pos(Pos::new(HPos::Left, VPos::Center));
     let (room, _) = area.dim_in_pixel();

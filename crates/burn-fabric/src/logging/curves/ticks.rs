@@ -44,7 +44,9 @@ pub fn of_steps(range: &Range<f64>) -> impl Fn(&f64) -> String + use<> {
 pub fn of_values(range: &Range<f64>) -> impl Fn(&f64) -> String + use<> {
     let largest = range.start.abs().max(range.end.abs());
     // Two digits more than the range's first.
-    let place = ((range.end / 2.0 - range.start / 2.0) * 2.0).log10().floor();
+    let place = ((range.end / 2.0 - range.start / 2.0) * 2.0)
+        .log10()
+        .floor();
     let scientific = !(1e-3..1e6).contains(&largest);
     let digits = match scientific {
         true => (largest.log10().floor() - place + 2.0).clamp(0.0, 12.0) as usize,
@@ -87,7 +89,10 @@ pub fn parts(points: &[(u64, f64)]) -> Vec<Vec<(f64, f64)>> {
         points.iter().for_each(|(step, value)| add(*step, *value));
     } else {
         for place in points.chunks(points.len().div_ceil(PLACES)) {
-            let finite = place.iter().enumerate().filter(|(_, (_, value))| value.is_finite());
+            let finite = place
+                .iter()
+                .enumerate()
+                .filter(|(_, (_, value))| value.is_finite());
             let finite: Vec<(usize, f64)> = finite.map(|(i, (_, value))| (i, *value)).collect();
             let by_value = |(_, a): &&(usize, f64), (_, b): &&(usize, f64)| a.total_cmp(b);
             let kept = [
