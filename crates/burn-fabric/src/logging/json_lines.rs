@@ -93,6 +93,10 @@ impl JsonLinesLogger {
     }
 }
 
+/// A step and its values by name.
+#[cfg(feature = "curves")]
+type Row = (u64, Vec<(String, f64)>);
+
 /// For curves, which are drawn from such a file.
 #[cfg(feature = "curves")]
 impl JsonLinesLogger {
@@ -101,7 +105,7 @@ impl JsonLinesLogger {
     }
 
     /// The values of each line, `null` as NaN.
-    pub(super) fn read(&self) -> Result<Vec<(u64, Vec<(String, f64)>)>, LoggerError> {
+    pub(super) fn read(&self) -> Result<Vec<Row>, LoggerError> {
         let contents = self.whole_lines()?;
         let mut read = Vec::new();
         for line in contents.split_inclusive(is_end) {
