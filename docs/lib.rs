@@ -44,6 +44,30 @@ mod pages {
 mod tests {
     use burn_fabric::FabricConfig;
 
+    /// `cargo xtask pictures` draws them.
+    #[test]
+    fn pictures_that_pages_show_are_there() {
+        let pages = [
+            ("../", include_str!("../README.md")),
+            ("", include_str!("logging.md")),
+        ];
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut count = 0;
+        for (above, page) in pages {
+            for link in page.split("](").skip(1) {
+                let link = link.split(')').next().unwrap_or_default();
+                if link.contains("pictures/") {
+                    for ending in ["svg", "png"] {
+                        let path = folder.join(above).join(link).with_extension(ending);
+                        assert!(path.is_file(), "{} is not there", path.display());
+                    }
+                    count += 1;
+                }
+            }
+        }
+        assert_eq!(count, 3);
+    }
+
     #[test]
     fn the_guide_lists_every_setting_with_its_variable() {
         let guide = include_str!("guide.md");

@@ -8,6 +8,7 @@ mod docs;
 mod expected;
 mod libtorch;
 mod package;
+mod pictures;
 mod source;
 mod steps;
 mod test;
@@ -65,6 +66,8 @@ enum Command {
     },
     /// Check that every error is explained in docs/errors.md and produced by a test.
     Docs,
+    /// Draw the pictures of docs/pictures: curves, a summary and a line of progress, as SVG and PNG.
+    Pictures,
     /// Check what each library crate would publish.
     Package {
         /// Build each package by itself as well (several minutes).
@@ -105,6 +108,7 @@ fn execute(command: Command) -> Result<()> {
         Command::Libtorch => libtorch::print(&workspace),
         Command::Assets { which } => assets::fetch(which),
         Command::Docs => docs::check(&workspace),
+        Command::Pictures => pictures::draw(&workspace),
         Command::Package { verify } => package::check(&workspace, verify),
         Command::Bench { bench } => bench::run(&workspace, &bench),
     }

@@ -95,6 +95,8 @@ pub use error::{FabricError, ShapeMismatch};
 pub use fabric::Fabric;
 pub use gradients::{Accumulation, Clip, Clipped, MicroBatch, MicroBatches, NonFinite};
 pub use interrupt::Interrupt;
+#[cfg(feature = "curves")]
+pub use logging::CurvesLogger;
 #[cfg(feature = "tensorboard")]
 pub use logging::TensorBoardLogger;
 pub use logging::{

@@ -1,6 +1,8 @@
 //! Values by step, written by several loggers at once.
 
 mod csv;
+#[cfg(feature = "curves")]
+mod curves;
 mod error;
 mod file;
 mod json_lines;
@@ -11,6 +13,8 @@ mod settings;
 mod tensorboard;
 
 pub use csv::CsvLogger;
+#[cfg(feature = "curves")]
+pub use curves::CurvesLogger;
 pub use error::LoggerError;
 pub use json_lines::JsonLinesLogger;
 pub use loggers::{LoggerProblem, Loggers};

@@ -192,6 +192,32 @@ fn another_file_is_left_as_it_is() {
 }
 
 #[test]
+fn another_files_lines_are_neither_added_to_nor_cut() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("notes");
+    for notes in [
+        "dear diary\n",
+        "dear",
+        "{\"a\":1}\n",
+        "{\"a\":1}",
+        "{\n  \"step\": 1\n}",
+    ] {
+        fs::write(&path, notes).expect("written");
+        let mut loggers = Loggers::new().with(JsonLinesLogger::at(&path));
+        loggers.log(0, [("loss", 1.0)]);
+        loggers.log_settings(&[("rate".to_owned(), "1".to_owned())]);
+        let [problem] = loggers.problems() else {
+            panic!("not one problem with {notes:?}: {:?}", loggers.problems());
+        };
+        assert!(
+            matches!(problem.error, LoggerError::OtherFile { .. }),
+            "{problem}"
+        );
+        assert_eq!(fs::read_to_string(&path).expect("notes"), notes);
+    }
+}
+
+#[test]
 fn a_value_cannot_be_called_step() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut loggers = csv(&folder.path().join("m.csv"));

@@ -65,6 +65,12 @@ fn a_file_has_its_version_a_restart_and_the_values() {
     values.extend(b"\x0a\x0b\x0a\x04rate\x15");
     values.extend(f32::NAN.to_le_bytes());
     assert_eq!(bodies[2], values);
+    // The settings are of that step too: an earlier one would be before the restart.
+    assert!(
+        bodies[3].starts_with(b"\x10\xac\x02\x2a"),
+        "{:?}",
+        bodies[3]
+    );
     let text = String::from_utf8_lossy(bodies[3]);
     assert!(text.contains("| a | b\\|c |\n"), "{text}");
 }

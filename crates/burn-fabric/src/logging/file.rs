@@ -78,12 +78,17 @@ impl Lines {
 
     /// What is there, without a last line that a killed process left unfinished; nothing where there is no file.
     pub(super) fn read(&self) -> Result<Vec<u8>, LoggerError> {
+        Ok(self.read_split()?.0)
+    }
+
+    /// What is there, and the unfinished line behind it.
+    pub(super) fn read_split(&self) -> Result<(Vec<u8>, Vec<u8>), LoggerError> {
         match fs::read(&self.path) {
             Ok(mut bytes) => {
-                bytes.truncate(whole_lines(&bytes));
-                Ok(bytes)
+                let rest = bytes.split_off(whole_lines(&bytes));
+                Ok((bytes, rest))
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Default::default()),
             Err(error) => Err(LoggerError::file(&self.path)(error)),
         }
     }
@@ -125,11 +130,19 @@ pub(super) fn make_folder_of(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), fs::create_dir_all)
 }
 
-fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
+/// Put a file of `contents` in the place of what is there; a failure leaves that.
+pub(super) fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
     make_folder_of(path)?;
     let mut new = path.as_os_str().to_owned();
     new.push(".new");
-    let written = fs::write(&new, contents).and_then(|()| fs::rename(&new, path));
+    let write = || {
+        let mut file = File::create(&new)?;
+        file.write_all(contents)?;
+        // Before it has the other's name, so that a power cut leaves one of both whole.
+        file.sync_all()?;
+        fs::rename(&new, path)
+    };
+    let written = write();
     if written.is_err() {
         // What is there may be in part; that it cannot be removed either is no other problem.
         let _ = fs::remove_file(&new);

@@ -27,6 +27,8 @@ use super::{Logger, LoggerError};
 #[derive(Debug)]
 pub struct JsonLinesLogger {
     lines: Lines,
+    /// The file was looked at, and is this logger's or none.
+    checked: bool,
 }
 
 impl JsonLinesLogger {
@@ -34,23 +36,92 @@ impl JsonLinesLogger {
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self {
             lines: Lines::at(path.into()),
+            checked: false,
         }
     }
 
     fn write(&mut self, object: Map<String, Value>) -> Result<(), LoggerError> {
+        self.check()?;
         let line = format!("{}\n", Value::Object(object));
         self.lines.append(line.as_bytes())
     }
 
+    /// Refuse a file of something else before it is appended to, or an unfinished line cut off.
+    fn check(&mut self) -> Result<(), LoggerError> {
+        if !self.checked {
+            for line in self.whole_lines()?.split_inclusive(is_end) {
+                self.step_of(line)?;
+            }
+            self.checked = true;
+        }
+        Ok(())
+    }
+
+    /// What is there, but for a line that a killed process left unfinished.
+    fn whole_lines(&self) -> Result<Vec<u8>, LoggerError> {
+        let (lines, rest) = self.lines.read_split()?;
+        match rest.first() {
+            None => {}
+            // Each of this logger's lines begins so; only its end may be what is missing.
+            Some(b'{') if serde_json::from_slice::<Value>(&rest).is_err() => {}
+            Some(_) => self.step_of(&rest).map(|_| ())?,
+        }
+        Ok(lines)
+    }
+
     /// The step of a line; none for settings.
     fn step_of(&self, line: &[u8]) -> Result<Option<u64>, LoggerError> {
-        let object: Result<Map<String, Value>, _> = serde_json::from_slice(line);
-        let object = object.map_err(|error| LoggerError::OtherFile {
-            path: self.lines.path().to_owned(),
-            found: format!("a line that is no JSON object: {error}"),
-        })?;
-        Ok(object.get("step").and_then(Value::as_u64))
+        let object = self.object(line)?;
+        match object.get("step").and_then(Value::as_u64) {
+            None if !object.contains_key("settings") => {
+                Err(self.other("an object with neither a step nor settings".to_owned()))
+            }
+            step => Ok(step),
+        }
     }
+
+    fn object(&self, line: &[u8]) -> Result<Map<String, Value>, LoggerError> {
+        let object = serde_json::from_slice(line);
+        object.map_err(|error| self.other(format!("a line that is no JSON object: {error}")))
+    }
+
+    fn other(&self, found: String) -> LoggerError {
+        LoggerError::OtherFile {
+            path: self.lines.path().to_owned(),
+            found,
+        }
+    }
+}
+
+/// A step and its values by name.
+#[cfg(feature = "curves")]
+type Row = (u64, Vec<(String, f64)>);
+
+/// For curves, which are drawn from such a file.
+#[cfg(feature = "curves")]
+impl JsonLinesLogger {
+    pub(super) fn path(&self) -> &std::path::Path {
+        self.lines.path()
+    }
+
+    /// The values of each line, `null` as NaN.
+    pub(super) fn read(&self) -> Result<Vec<Row>, LoggerError> {
+        let contents = self.whole_lines()?;
+        let mut read = Vec::new();
+        for line in contents.split_inclusive(is_end) {
+            let mut object = self.object(line)?;
+            if let Some(step) = object.remove("step").and_then(|step| step.as_u64()) {
+                let values = object.into_iter();
+                let values = values.map(|(name, value)| (name, value.as_f64().unwrap_or(f64::NAN)));
+                read.push((step, values.collect()));
+            }
+        }
+        Ok(read)
+    }
+}
+
+fn is_end(byte: &u8) -> bool {
+    *byte == b'\n'
 }
 
 impl Logger for JsonLinesLogger {
@@ -77,9 +148,9 @@ impl Logger for JsonLinesLogger {
     }
 
     fn resume_at(&mut self, step: u64) -> Result<(), LoggerError> {
-        let contents = self.lines.read()?;
+        let contents = self.whole_lines()?;
         let mut kept = Vec::with_capacity(contents.len());
-        for line in contents.split_inclusive(|byte| *byte == b'\n') {
+        for line in contents.split_inclusive(is_end) {
             if self.step_of(line)?.is_none_or(|of_line| of_line < step) {
                 kept.extend(line);
             }
@@ -87,6 +158,7 @@ impl Logger for JsonLinesLogger {
         if kept.len() < contents.len() {
             self.lines.replace(&kept)?;
         }
+        self.checked = true;
         Ok(())
     }
 

@@ -21,7 +21,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// ```
 #[derive(Debug)]
 pub struct TrainingProgress {
-    bar: ProgressBar,
+    pub(super) bar: ProgressBar,
 }
 
 impl TrainingProgress {
@@ -29,7 +29,7 @@ impl TrainingProgress {
         Self::on(ProgressDrawTarget::stderr(), total)
     }
 
-    fn on(target: ProgressDrawTarget, total: Option<u64>) -> Self {
+    pub(super) fn on(target: ProgressDrawTarget, total: Option<u64>) -> Self {
         let template = match total {
             Some(_) => "{wide_bar} {pos}/{len}  {per_sec}  {eta} left  {prefix}{msg}",
             None => "{spinner} {pos} steps  {per_sec}  {elapsed}  {prefix}{msg}",

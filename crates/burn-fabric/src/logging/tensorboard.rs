@@ -35,6 +35,8 @@ pub struct TensorBoardLogger {
     records: Option<Records<File>>,
     /// The mark of a restart that is not written yet.
     restart: Option<u64>,
+    /// The step that settings belong to: 0, or that of the restart.
+    first: u64,
 }
 
 impl TensorBoardLogger {
@@ -55,6 +57,7 @@ impl TensorBoardLogger {
             path: folder.into().join(name),
             records: None,
             restart: None,
+            first: 0,
         }
     }
 
@@ -117,11 +120,12 @@ impl Logger for TensorBoardLogger {
         let value = Message::default().text(1, "settings");
         let value = value.message(8, &tensor).message(9, &metadata);
         let summary = Message::default().message(1, &value);
-        self.write(&Message::event(Some(0)).message(5, &summary).0)
+        self.write(&Message::event(Some(self.first)).message(5, &summary).0)
     }
 
     fn resume_at(&mut self, step: u64) -> Result<(), LoggerError> {
         self.restart = Some(step); // before the next event
+        self.first = step;
         Ok(())
     }
 
