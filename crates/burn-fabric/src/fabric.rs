@@ -19,7 +19,7 @@ use crate::gradients::{Accumulation, Clip, Clipped, clip};
 use crate::module::FabricModule;
 use crate::optimizer::{FabricOptimizer, Mixed, OptimizerConfig, OptimizerTarget};
 use crate::parameters::{HasParameters, Resolved, look_for_parameters};
-use crate::precision::{LossScale, LossScaler, Precision, norms_in_f32};
+use crate::precision::{LossScale, LossScaler, Precision, RealPaths, norms_in_f32};
 use crate::setup::SetUp;
 use crate::span;
 
@@ -125,8 +125,13 @@ impl Fabric {
         &self,
         constructor: impl FnOnce(&Device) -> M,
     ) -> Result<Meta<M>, FabricError> {
+        let has_norms_in_f32 = self.has_norms_in_f32();
         let meta = Meta::build_for(&self.inference_device(), |device| {
-            norms_in_f32(constructor(device))
+            let module = constructor(device);
+            match has_norms_in_f32 {
+                true => norms_in_f32(module, &|_| true),
+                false => module,
+            }
         })?;
         let meta = meta.with_rng(self.settings.init_rng);
         Ok(meta.with_seed(self.next_seed()))
@@ -183,10 +188,22 @@ impl Fabric {
         let seed = if S::DRAWS { self.next_seed() } else { 0 };
         let rng = self.settings.init_rng;
         let draws = Draws { seed, rng };
+        let has_norms_in_f32 = self.has_norms_in_f32();
+        let mut real = RealPaths::default();
+        if has_norms_in_f32 {
+            module.look(&mut real);
+        }
         let mut realized = module.set_up(&self.device, draws, weights)?;
-        // A module that was built elsewhere.
-        realized.module = norms_in_f32(realized.module);
-        Ok(FabricModule::new(realized))
+        if has_norms_in_f32 {
+            // Of a module that was built elsewhere; what was real is its owner's.
+            realized.module = norms_in_f32(realized.module, &|path| !real.0.contains(path));
+        }
+        Ok(FabricModule::new(realized, has_norms_in_f32))
+    }
+
+    fn has_norms_in_f32(&self) -> bool {
+        let precision = self.settings.precision;
+        precision.is_some_and(Precision::has_norms_in_f32)
     }
 
     /// Set a module up together with an optimizer over all of it. The optimizer's configuration is
@@ -313,7 +330,7 @@ impl Fabric {
         modules: impl BackwardTarget,
     ) -> Result<GradientsParams, FabricError> {
         let _span = span::backward();
-        let scale = self.scaler.as_ref().map(|scaler| scaler.now().scale);
+        let scale = self.scaler.as_ref().map(|scaler| scaler.begin());
         let in_f32 = self.settings.precision.is_some_and(Precision::is_mixed);
         backward(loss, modules, &Unscale { scale, in_f32 })
     }

@@ -1,9 +1,11 @@
 //! A module that was set up.
 
+use std::collections::HashSet;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 
+use burn::tensor::DType;
 use burn_materialize::{
     Entry, LoadReport, Materialize, RealizeReport, Realized, Recipes, SaveOptions, Summary,
     Weights, Written, detached, inventory, load, retie, retie_as, save, valid,
@@ -12,6 +14,7 @@ use burn_materialize::{
 use crate::change::changes;
 use crate::error::FabricError;
 use crate::parameters::{Parameters, parameters};
+use crate::precision::norms_in_f32;
 use crate::registry::Registered;
 
 /// A module that [`Fabric::setup`](crate::Fabric::setup) returned: real, trainable, ties kept.
@@ -27,6 +30,8 @@ pub struct FabricModule<M> {
     recipes: Recipes,
     report: RealizeReport,
     load: Option<LoadReport>,
+    /// Whether its layer norms have f32 parameters in a model of f16.
+    has_norms_in_f32: bool,
 }
 
 impl<M> FabricModule<M> {
@@ -48,7 +53,7 @@ impl<M> FabricModule<M> {
 }
 
 impl<M: Materialize> FabricModule<M> {
-    pub(crate) fn new(realized: Realized<M>) -> Self {
+    pub(crate) fn new(realized: Realized<M>, has_norms_in_f32: bool) -> Self {
         let Realized {
             module,
             recipes,
@@ -61,6 +66,7 @@ impl<M: Materialize> FabricModule<M> {
             recipes,
             report,
             load,
+            has_norms_in_f32,
         }
     }
 
@@ -129,6 +135,16 @@ impl<M: Materialize> FabricModule<M> {
         let module = self.module()?;
         let held = self.registered.held();
         let before = inventory(module);
+        let changed = match self.has_norms_in_f32 {
+            true => {
+                let in_f16 = before
+                    .iter()
+                    .filter(|entry| entry.dtype == Some(DType::F16));
+                let in_f16: HashSet<&str> = in_f16.map(|entry| &*entry.path).collect();
+                norms_in_f32(changed, &|path| !in_f16.contains(path))
+            }
+            false => changed,
+        };
         let changes = changes(&before, &inventory(&changed), &held);
         if !changes.is_empty() {
             return Err(FabricError::Changed { changes });

@@ -5,7 +5,7 @@ mod norms;
 
 pub use loss_scale::LossScale;
 pub(crate) use loss_scale::LossScaler;
-pub(crate) use norms::norms_in_f32;
+pub(crate) use norms::{RealPaths, norms_in_f32};
 
 use std::fmt;
 use std::str::FromStr;
@@ -90,6 +90,11 @@ impl Precision {
     /// Whether the optimizer keeps weights of its own in f32.
     pub fn is_mixed(self) -> bool {
         matches!(self, Self::MixedBf16 | Self::MixedF16)
+    }
+
+    /// Whether layer norms keep their parameters in f32.
+    pub(crate) fn has_norms_in_f32(self) -> bool {
+        self.float_dtype() == FloatDType::F16
     }
 
     fn name(self) -> &'static str {

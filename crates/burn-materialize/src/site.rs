@@ -43,6 +43,12 @@ impl<'a> Site<'a> {
         &self.stack.containers[start..end]
     }
 
+    /// Whether that type is burn-nn's, and not another of the same name. Within a module that derives
+    /// nothing of ours this is not known, and false.
+    pub fn is_of_burn(&self) -> bool {
+        self.stack.marks.last().is_some_and(|mark| mark.is_of_burn)
+    }
+
     /// Every name on the way, from the root, with the type that declares it: `None` for an index of
     /// a list, an array or a tuple.
     pub(crate) fn steps(&self) -> impl Iterator<Item = Step<'a>> + use<'a> {
@@ -88,6 +94,7 @@ struct Mark {
     /// Where the innermost declaring type stood before.
     declaring: (usize, usize),
     is_variant: bool,
+    is_of_burn: bool,
     torch: Option<&'static str>,
 }
 
@@ -99,6 +106,7 @@ impl Stack {
             containers: self.containers.len(),
             declaring,
             is_variant: container.starts_with("Enum:"),
+            is_of_burn: false,
             torch: None,
         };
         if !self.path.is_empty() && !name.is_empty() {
@@ -123,6 +131,13 @@ impl Stack {
     pub(crate) fn call(&mut self, torch: &'static str) {
         if let Some(mark) = self.marks.last_mut() {
             mark.torch = Some(torch);
+        }
+    }
+
+    /// Say that the field that was entered last is of a type of burn-nn.
+    pub(crate) fn of_burn(&mut self) {
+        if let Some(mark) = self.marks.last_mut() {
+            mark.is_of_burn = true;
         }
     }
 

@@ -65,6 +65,19 @@ impl Traversal<'_> {
         })
     }
 
+    /// Go through a field of a module of burn-nn.
+    pub(crate) fn field_of_burn<M: Materialize>(
+        &mut self,
+        name: &str,
+        container: &str,
+        module: M,
+    ) -> M {
+        self.within(name, container, |traversal| {
+            traversal.stack.of_burn();
+            module.traverse(traversal)
+        })
+    }
+
     /// Do something under a name.
     pub fn within<T>(&mut self, name: &str, container: &str, go: impl FnOnce(&mut Self) -> T) -> T {
         self.stack.enter(name, container);

@@ -95,10 +95,8 @@ impl Layers {
         let checkpointing = self.find(|config| config.gradient_checkpointing);
         let gradient_checkpointing = resolve.switch("gradient_checkpointing", checkpointing);
         let loss_scale = self.find(|config| config.loss_scale);
-        let is_power =
-            |scale: &f64| (1.0..=16_777_216.0).contains(scale) && scale.log2().fract() == 0.0;
-        let expected = "a power of two from 1 to 16777216";
-        resolve.check("loss_scale", &loss_scale, is_power, expected);
+        let is_scale = |scale: &f64| LossScale::is_scale(*scale);
+        resolve.check("loss_scale", &loss_scale, is_scale, LossScale::EXPECTED);
         let loss_scale = resolve.or("loss_scale", loss_scale, LossScale::DEFAULT);
         let interval = self.find(|config| config.loss_scale_interval);
         resolve.check("loss_scale_interval", &interval, |n| *n >= 1, "at least 1");

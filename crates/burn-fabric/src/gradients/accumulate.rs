@@ -9,13 +9,14 @@ use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 use burn::tensor::kind::BridgeTensor;
 
-use super::{check_shapes, no_gradients, with_rank};
+use super::{check_shapes, no_gradients, widened, with_rank};
 use crate::config::SettingProblem;
 use crate::error::FabricError;
 use crate::parameters::HasParameters;
 
 /// Sums gradients over a group of micro-batches and gives their mean, so that `n` micro-batches of
-/// one size make the step of one batch `n` times as large.
+/// one size make the step of one batch `n` times as large. Gradients in half precision are summed in
+/// f32, and so is their mean.
 ///
 /// ```
 /// use burn::nn::LinearConfig;
@@ -179,7 +180,7 @@ impl Accumulation {
         for parameter in selected.iter() {
             let (id, rank) = (parameter.id, parameter.rank());
             with_rank!(rank, D => {
-                let Some(gradient) = gradients.remove::<D>(id) else { continue };
+                let Some(gradient) = gradients.remove::<D>(id).map(widened) else { continue };
                 let gradient = if weight == 1.0 { gradient } else { gradient.mul_scalar(weight) };
                 let sum = match self.sums.remove::<D>(id) {
                     Some(sum) => sum.add(gradient),

@@ -2,7 +2,7 @@
 
 use burn::module::ParamId;
 use burn::optim::GradientsParams;
-use burn::tensor::Tensor;
+use burn::tensor::{DType, FloatDType, Tensor};
 
 use super::{check_shapes, no_gradients, widened, with_rank};
 use crate::config::SettingProblem;
@@ -71,15 +71,16 @@ pub struct Clipped {
 }
 
 impl Clipped {
-    /// Whether the step is to be left out: there are no gradients any more. Where the loss is scaled,
-    /// gradients that are not finite stay, and the optimizer's step leaves itself out.
+    /// Whether the step is to be left out: there are no gradients any more. Where the loss is scaled
+    /// they stay, all of them not finite then, and every optimizer's step leaves itself out.
     pub fn is_skipped(&self) -> bool {
         self.taken_away
     }
 }
 
 /// Clip the gradients of `parameters`, or only measure and check them. Without a word on what is not
-/// finite, such gradients are reported and stay as they are.
+/// finite, such gradients are reported, and where there is a clip the others made so as well: they
+/// have no norm to be clipped to, and no optimizer is to step with them.
 pub(crate) fn clip(
     parameters: &[Selected],
     gradients: &mut GradientsParams,
@@ -103,8 +104,13 @@ pub(crate) fn clip(
             return Err(FabricError::NonFiniteGradients { parameters: broken });
         }
         let taken_away = non_finite == Some(NonFinite::Skip);
-        for (parameter, _) in squares.iter().filter(|_| taken_away) {
-            with_rank!(parameter.rank(), D => drop(gradients.remove::<D>(parameter.id)));
+        let is_changed = taken_away || (non_finite.is_none() && clip.is_some());
+        for (parameter, _) in squares.iter().filter(|_| is_changed) {
+            let (id, rank) = (parameter.id, parameter.rank());
+            with_rank!(rank, D => match taken_away {
+                true => drop(gradients.remove::<D>(id)),
+                false => change::<D>(gradients, id, |gradient| gradient.full_like(f32::NAN)),
+            });
         }
         return Ok(Clipped {
             norm,
@@ -161,7 +167,15 @@ fn read_together(scalars: Vec<Tensor<1>>) -> Vec<f64> {
     let Some(device) = scalars.first().map(Tensor::device) else {
         return Vec::new();
     };
-    let scalars = scalars.into_iter().map(|scalar| scalar.to_device(&device));
+    // Of one dtype, which all of them fit in.
+    let has_f64 = scalars.iter().any(|scalar| scalar.dtype() == DType::F64);
+    let scalars = scalars.into_iter().map(|scalar| {
+        let scalar = scalar.to_device(&device);
+        match has_f64 && scalar.dtype() != DType::F64 {
+            true => scalar.cast(FloatDType::F64),
+            false => scalar,
+        }
+    });
     let data = Tensor::cat(scalars.collect(), 0).into_data();
     data.iter::<f64>().collect()
 }

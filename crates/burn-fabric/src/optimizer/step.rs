@@ -15,7 +15,7 @@ use super::groups::BuiltGroup;
 use super::{FabricOptimizer, Tracked};
 use crate::config::MissingGradients;
 use crate::error::FabricError;
-use crate::gradients::{check_shapes, non_finite, take, with_rank};
+use crate::gradients::{check_shapes, non_finite, take, widened, with_rank};
 use crate::module::FabricModule;
 use crate::precision::is_half;
 use crate::registry::Registered;
@@ -28,8 +28,8 @@ pub struct StepReport {
     pub updated: usize,
     /// Paths of the parameters that had no gradient and stay as they are.
     pub without_gradient: Vec<String>,
-    /// Paths of the parameters whose gradient left the range of f16, for which the step was left out
-    /// and the scale of the loss halved. See [`LossScale`](crate::LossScale).
+    /// Paths of the parameters whose gradient left the range of f16, or was clipped together with one
+    /// that did; the step was left out for them, and the scale of the loss halved. See [`LossScale`](crate::LossScale).
     pub overflowed: Vec<String>,
 }
 
@@ -265,27 +265,26 @@ impl Pass for Step<'_> {
     }
 }
 
-/// The f32 weight to update for `weight`: the one there is, where it rounds to the weight still.
+/// The f32 weight to update for `weight`: that of the master, where it rounds to the weight still,
+/// element by element.
 fn master_of(
     weight: BridgeTensor,
     master: Option<BridgeTensor>,
     is_doubtful: bool,
 ) -> BridgeTensor {
     match master {
-        Some(master) if !is_doubtful || rounds_to(&master, &weight) => master,
+        Some(master) if !is_doubtful => master,
+        Some(master) if master.shape() == weight.shape() => {
+            let rounded = as_dtype(master.clone(), weight.dtype());
+            with_rank!(weight.rank(), D => {
+                let weight = Tensor::<D>::from_bridge(weight);
+                let is_kept = Tensor::<D>::from_bridge(rounded).equal(weight.clone());
+                let master = Tensor::<D>::from_bridge(master);
+                widened(weight).mask_where(is_kept, master).into_bridge()
+            })
+        }
         _ => as_dtype(weight, DType::F32),
     }
-}
-
-fn rounds_to(master: &BridgeTensor, weight: &BridgeTensor) -> bool {
-    if master.shape() != weight.shape() {
-        return false;
-    }
-    let rounded = as_dtype(master.clone(), weight.dtype());
-    with_rank!(weight.rank(), D => {
-        let weight = Tensor::<D>::from_bridge(weight.clone());
-        Tensor::<D>::from_bridge(rounded).equal(weight).all().into_scalar()
-    })
 }
 
 fn as_dtype(tensor: BridgeTensor, dtype: DType) -> BridgeTensor {

@@ -50,13 +50,40 @@ impl LossScale {
     const LEAST: f64 = 1.0;
     /// Far above what f32 and f16 together have a use for.
     const MOST: f64 = 16_777_216.0;
+
+    /// What a scale may be.
+    pub(crate) const EXPECTED: &str = "a power of two from 1 to 16777216";
+
+    pub(crate) fn is_scale(scale: f64) -> bool {
+        (Self::LEAST..=Self::MOST).contains(&scale) && scale.log2().fract() == 0.0
+    }
 }
 
 /// A Fabric's and its optimizers' own.
+///
+/// It moves once for the losses between two steps, however many optimizers step with their gradients.
 #[derive(Debug)]
 pub(crate) struct LossScaler {
-    now: Mutex<LossScale>,
+    state: Mutex<State>,
     interval: u32,
+}
+
+#[derive(Debug)]
+struct State {
+    now: LossScale,
+    /// What came of the gradients of the losses that were scaled last.
+    outcome: Outcome,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Outcome {
+    /// No step was made with them.
+    Open,
+    Taken,
+    Skipped {
+        /// Whether a smaller scale may help.
+        may_help: bool,
+    },
 }
 
 impl LossScaler {
@@ -66,28 +93,42 @@ impl LossScaler {
             steady: 0,
             skipped: 0,
         };
+        let outcome = Outcome::Open;
         Self {
-            now: Mutex::new(now),
+            state: Mutex::new(State { now, outcome }),
             interval,
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, LossScale> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing panics while it is held.
-        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn now(&self) -> LossScale {
-        *self.lock()
+        self.lock().now
     }
 
-    pub(crate) fn set(&self, scale: LossScale) {
-        *self.lock() = scale;
+    pub(crate) fn set(&self, now: LossScale) {
+        let outcome = Outcome::Open;
+        *self.lock() = State { now, outcome };
+    }
+
+    /// What to multiply a loss by.
+    pub(crate) fn begin(&self) -> f64 {
+        let mut state = self.lock();
+        state.outcome = Outcome::Open;
+        state.now.scale
     }
 
     /// A step was taken.
     pub(crate) fn taken(&self) {
-        let mut now = self.lock();
+        let mut state = self.lock();
+        if state.outcome != Outcome::Open {
+            return;
+        }
+        state.outcome = Outcome::Taken;
+        let now = &mut state.now;
         now.steady += 1;
         if now.steady >= self.interval {
             now.steady = 0;
@@ -97,14 +138,19 @@ impl LossScaler {
 
     /// A step was left out; says whether a smaller scale may help.
     pub(crate) fn skipped(&self) -> bool {
-        let mut now = self.lock();
-        if now.scale <= LossScale::LEAST {
-            return false;
+        let mut state = self.lock();
+        if let Outcome::Skipped { may_help } = state.outcome {
+            return may_help;
         }
+        let now = &mut state.now;
+        let may_help = now.scale > LossScale::LEAST;
         now.steady = 0;
-        now.skipped += 1;
-        now.scale = (now.scale / 2.0).max(LossScale::LEAST);
-        true
+        if may_help {
+            now.skipped += 1;
+            now.scale = (now.scale / 2.0).max(LossScale::LEAST);
+        }
+        state.outcome = Outcome::Skipped { may_help };
+        may_help
     }
 }
 
@@ -115,25 +161,44 @@ mod tests {
     #[test]
     fn it_grows_after_steps_and_halves_after_an_overflow() {
         let scaler = LossScaler::new(4.0, 3);
-        for _ in 0..2 {
+        let taken = || {
+            scaler.begin();
             scaler.taken();
-        }
-        assert!(scaler.skipped());
+        };
+        let skipped = || {
+            scaler.begin();
+            scaler.skipped()
+        };
+        (0..2).for_each(|_| taken());
+        assert!(skipped());
         let now = scaler.now();
         assert_eq!((now.scale, now.steady, now.skipped), (2.0, 0, 1));
-        for _ in 0..3 {
-            scaler.taken();
-        }
+        (0..3).for_each(|_| taken());
         assert_eq!((scaler.now().scale, scaler.now().steady), (4.0, 0));
-        assert!(scaler.skipped() && scaler.skipped());
+        assert!(skipped() && skipped());
         assert_eq!(scaler.now().scale, 1.0);
-        assert!(!scaler.skipped());
-        assert_eq!(scaler.now().skipped, 3);
+        taken();
+        assert!(!skipped());
+        assert_eq!((scaler.now().skipped, scaler.now().steady), (3, 0));
         scaler.set(LossScale {
             scale: LossScale::MOST,
             ..scaler.now()
         });
-        (0..3).for_each(|_| scaler.taken());
+        (0..3).for_each(|_| taken());
         assert_eq!(scaler.now().scale, LossScale::MOST);
+    }
+
+    #[test]
+    fn several_optimizers_move_it_once_for_a_loss() {
+        let scaler = LossScaler::new(16.0, 2);
+        scaler.begin();
+        scaler.taken();
+        scaler.taken();
+        assert_eq!((scaler.now().scale, scaler.now().steady), (16.0, 1));
+        // The second overflows.
+        assert!(scaler.skipped() && scaler.skipped());
+        scaler.taken();
+        let now = scaler.now();
+        assert_eq!((now.scale, now.steady, now.skipped), (8.0, 0, 1));
     }
 }

@@ -1,31 +1,46 @@
 //! Parameters of norms that Burn computes in f32 whatever their input is.
 
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use burn::module::ParamId;
 use burn::tensor::{DType, FloatDType, Tensor};
-use burn_materialize::{Materialize, Pass, Site, Slot, traverse};
+use burn_materialize::{Materialize, Pass, Site, Slot, is_meta_device, traverse};
 
 use crate::gradients::with_rank;
 
-/// The module with the parameters of its layer norms in f32, ties kept.
+/// The module with those f16 parameters of its layer norms in f32 that `selects` accepts by their
+/// paths, ties kept.
 ///
 /// Burn's `LayerNorm` widens an input in f16 and its own parameters with it, so that they lose
 /// nothing in f32, and meet nothing else. In bf16 it widens nothing; and the other norms multiply by
 /// parameters in their input's dtype (burn-nn 0.22, `modules/norm`).
-pub(crate) fn norms_in_f32<M: Materialize>(module: M) -> M {
-    traverse(module, &mut NormsInF32::default())
+pub(crate) fn norms_in_f32<M: Materialize>(module: M, selects: &dyn Fn(&str) -> bool) -> M {
+    let leaves = HashMap::new();
+    traverse(module, &mut NormsInF32 { selects, leaves })
 }
 
+/// The paths of what is real already, in a module that is to be set up.
 #[derive(Default)]
-struct NormsInF32 {
+pub(crate) struct RealPaths(pub(crate) HashSet<String>);
+
+impl Pass for RealPaths {
+    fn tensor(&mut self, site: &Site<'_>, slot: &mut dyn Slot) {
+        if !slot.is_lazy() && !is_meta_device(&slot.device()) {
+            self.0.insert(site.path().to_owned());
+        }
+    }
+}
+
+struct NormsInF32<'s> {
+    selects: &'s dyn Fn(&str) -> bool,
     leaves: HashMap<ParamId, Box<dyn Any>>,
 }
 
-impl Pass for NormsInF32 {
+impl Pass for NormsInF32<'_> {
     fn tensor(&mut self, site: &Site<'_>, slot: &mut dyn Slot) {
-        let Some(id) = slot.id().filter(|_| site.module() == "LayerNorm") else {
+        let is_norm = site.is_of_burn() && site.module() == "LayerNorm";
+        let Some(id) = slot.id().filter(|_| is_norm && (self.selects)(site.path())) else {
             return;
         };
         if let Some(leaf) = self.leaves.get(&id)

@@ -8,6 +8,7 @@ mod masters;
 mod model;
 mod overflow;
 mod refused;
+mod several;
 mod train;
 
 use std::path::Path;

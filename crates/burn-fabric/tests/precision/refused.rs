@@ -137,6 +137,11 @@ fn a_checkpoint_of_another_precision_is_refused_and_says_why() {
             Precision::MixedBf16,
             "none there, a master weight here",
         ),
+        (
+            Precision::MixedBf16,
+            Precision::MixedF16,
+            "kept in bf16 there, in f16 here",
+        ),
     ] {
         let folder = tempfile::tempdir().unwrap();
         if child(NAME, from, folder.path()).is_none() {

@@ -23,7 +23,7 @@ macro_rules! fields {
         impl $crate::Materialize for $module {
             fn traverse(mut self, traversal: &mut $crate::Traversal<'_>) -> Self {
                 const CONTAINER: &str = concat!("Struct:", stringify!($module));
-                $(self.$field = traversal.field(stringify!($field), CONTAINER, self.$field);)+
+                $(self.$field = traversal.field_of_burn(stringify!($field), CONTAINER, self.$field);)+
                 self
             }
         }

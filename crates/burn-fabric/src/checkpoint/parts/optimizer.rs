@@ -41,6 +41,9 @@ struct Parameter {
     /// What it is updated in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     dtype: Option<String>,
+    /// What it is kept in, where that is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    weight: Option<String>,
     /// Whether that is a weight of the optimizer's own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     has_master: bool,
@@ -82,6 +85,12 @@ impl Remembered {
             true => Some(DType::F32.name()),
             false => self.dtype.map(|dtype| dtype.name()),
         }
+    }
+
+    /// The name of the dtype it is kept in, where that is another.
+    fn kept_in(&self) -> Option<&'static str> {
+        let dtype = self.dtype.filter(|_| self.has_master);
+        dtype.map(|dtype| dtype.name())
     }
 
     /// The values of its state, which are read from the device.
@@ -194,6 +203,7 @@ fn content(
             optimizer: one.name.to_owned(),
             shape: one.shape.as_slice().to_vec(),
             dtype: one.updated_in().map(str::to_owned),
+            weight: one.kept_in().map(str::to_owned),
             has_master: one.has_master,
             master,
             state,
@@ -259,6 +269,16 @@ impl TrainingState for FabricOptimizer {
             matched.push(one.path);
         }
         let loss_scale = saved.record.loss_scale;
+        if let Some(LossScale { scale, .. }) = loss_scale
+            && !LossScale::is_scale(scale)
+        {
+            let expected = LossScale::EXPECTED;
+            let message = format!("its loss scale is {scale}, and should be {expected}");
+            loading.fail(StateProblem::Value {
+                part: saved.name.clone(),
+                message,
+            });
+        }
         let there = saved.record.parameters.into_keys();
         let orphaned: Vec<String> = there.filter(|path| !matched.contains(path)).collect();
         let part = saved.name;
@@ -305,6 +325,11 @@ impl Parameter {
             && there != now
         {
             return Some(format!("`{path}`: updated in {there} there, in {now} here"));
+        }
+        if let Some((there, now)) = self.weight.as_deref().zip(here.kept_in())
+            && there != now
+        {
+            return Some(format!("`{path}`: kept in {there} there, in {now} here"));
         }
         let weight = |has_master: bool| match has_master {
             true => "a master weight",
