@@ -2,8 +2,9 @@
 
 use crate::{Asset, AssetFile, Source};
 
-/// The Python package TensorBoard with the two that its reader of event files needs, in a folder to
-/// name in `PYTHONPATH`. Apache-2.0; protobuf and numpy BSD-3-Clause.
+/// The Python package TensorBoard with the three that its reader of event files needs, in a folder to
+/// name in `PYTHONPATH`. TensorBoard and absl-py are under Apache-2.0, protobuf and numpy
+/// under BSD-3-Clause.
 pub const TENSORBOARD: Asset = Asset {
     name: "tensorboard",
     package: "tensorboard",
@@ -15,7 +16,7 @@ pub const TENSORBOARD: Asset = Asset {
     files: &[AssetFile {
         name: "requirements.txt",
         entry: "requirements.txt",
-        bytes: 1326,
-        sha256: "82c8e4d627a2546e10219ed131a51c02e2484aa497716e355fc7090a94763167",
+        bytes: 1_426,
+        sha256: "bb9a2632b5272fc946bdc2d71231c814c48ed409d63992826ed8da08fddfc825",
     }],
 };
