@@ -1,22 +1,12 @@
 //! The loop.
 
-use std::path::PathBuf;
-
 use burn_fabric::prelude::*;
+use run_common::Ended;
 
 use crate::{Batch, Stacked, Training, Windows};
 
 /// Windows of a batch in a test.
 const TEST_BATCH: usize = 64;
-
-/// How a training ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// After its last step.
-    Done,
-    /// It was asked to, and is kept in this checkpoint.
-    Interrupted(PathBuf),
-}
 
 /// The windows held out, for [`train`].
 ///

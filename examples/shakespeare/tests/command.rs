@@ -1,16 +1,13 @@
 //! The example as a command, on a small text made here.
 
 use std::fs;
-use std::path::PathBuf;
-use std::process::{Command, Output};
 
 use burn_fabric::prelude::*;
-use tempfile::TempDir;
-
-/// A folder for the texts and the runs of a test.
-struct Place(TempDir);
+use run_common::command::{Place, hash, interrupt, refusal, refusal_at_once};
 
 const SIZE: &[&str] = &[
+    "--data",
+    ".",
     "--context",
     "16",
     "--width",
@@ -35,78 +32,31 @@ const SIZE: &[&str] = &[
     "flex",
 ];
 
-impl Place {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        // Sentences of a small grammar: enough to learn from.
-        let (nouns, verbs) = (
-            ["king", "queen", "fool", "moor"],
-            ["loves", "slays", "sees"],
-        );
-        let mut noise = 1_u32;
-        let mut next = |of: &[&str]| -> String {
-            noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            of[(noise >> 16) as usize % of.len()].to_owned()
+fn place() -> Place {
+    let place = Place::new(env!("CARGO_BIN_EXE_shakespeare"), SIZE);
+    // Sentences of a small grammar: enough to learn from.
+    let (nouns, verbs) = (
+        ["king", "queen", "fool", "moor"],
+        ["loves", "slays", "sees"],
+    );
+    let mut noise = 1_u32;
+    let mut next = |of: &[&str]| -> String {
+        noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        of[(noise >> 16) as usize % of.len()].to_owned()
+    };
+    for name in ["a.txt", "b.txt", "c.txt"] {
+        let sentence = |_| {
+            format!(
+                "the {} {} the {}.\n",
+                next(&nouns),
+                next(&verbs),
+                next(&nouns)
+            )
         };
-        for name in ["a.txt", "b.txt", "c.txt"] {
-            let sentence = |_| {
-                format!(
-                    "the {} {} the {}.\n",
-                    next(&nouns),
-                    next(&verbs),
-                    next(&nouns)
-                )
-            };
-            let text: String = (0..150).map(sentence).collect();
-            fs::write(folder.path().join(name), text).unwrap();
-        }
-        Self(folder)
+        let text: String = (0..150).map(sentence).collect();
+        fs::write(place.out(name), text).unwrap();
     }
-
-    fn out(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn command(&self, out: &str, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_shakespeare"));
-        command
-            .current_dir(self.0.path())
-            .args(["--data", ".", "--out", out]);
-        command.args(SIZE).args(arguments);
-        command
-    }
-
-    fn run(&self, out: &str, arguments: &[&str]) -> Output {
-        self.command(out, arguments).output().unwrap()
-    }
-
-    /// What a run that has to go well prints.
-    fn train(&self, out: &str, arguments: &[&str]) -> String {
-        let output = self.run(out, arguments);
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        text(&output.stdout)
-    }
-
-    /// The one line with which a run is refused.
-    fn refusal(&self, out: &str, arguments: &[&str]) -> String {
-        let output = self.run(out, arguments);
-        let error = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
-        assert_eq!(error.lines().count(), 1, "{arguments:?}: {error}");
-        assert!(error.starts_with("error: "), "{error}");
-        error
-    }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-/// The line of the weights' hash.
-fn hash(printed: &str) -> &str {
-    let mut lines = printed.lines();
-    let hash = lines.find_map(|line| line.strip_prefix("weights (SHA-256): "));
-    hash.expect("a run that ended prints its hash")
+    place
 }
 
 /// Step, loss and test loss of each test.
@@ -134,23 +84,12 @@ fn a_wrong_value_gets_one_line_and_exit_code_2() {
         (&["--device", "abacus"], "no accelerator is called `abacus`"),
         (&["--colour"], "'--colour'"),
     ];
-    for (arguments, part) in cases {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_shakespeare"));
-        let output = command.args(*arguments).output().unwrap();
-        let error = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
-        assert_eq!(error.lines().count(), 1, "{arguments:?}: {error}");
-        assert!(
-            error.starts_with("error: ") && error.contains(part),
-            "{arguments:?}: {error}"
-        );
-        assert!(output.stdout.is_empty(), "{arguments:?}");
-    }
+    place().wrong_values(cases);
 }
 
 #[test]
 fn what_does_not_go_together_gets_one_line_and_exit_code_1() {
-    let place = Place::new();
+    let place = place();
     let cases: &[(&[&str], &str)] = &[
         (&["--width", "18"], "give a multiple of 4"),
         (&["--steps", "3"], "`--warm-up` 3 of 3 steps"),
@@ -159,41 +98,28 @@ fn what_does_not_go_together_gets_one_line_and_exit_code_1() {
         (&["--resume"], "holds no checkpoint"),
     ];
     for (arguments, part) in cases {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_shakespeare"));
-        command
-            .current_dir(place.0.path())
-            .args(["--data", ".", "--out", "out"]);
         // An option that is given twice would be refused for that.
-        for option in SIZE.chunks(2).filter(|option| option[0] != arguments[0]) {
-            command.args(option);
-        }
-        let output = command.args(*arguments).output().unwrap();
-        let error = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
-        assert_eq!(error.lines().count(), 1, "{arguments:?}: {error}");
-        assert!(
-            error.starts_with("error: ") && error.contains(part),
-            "{arguments:?}: {error}"
-        );
+        let others = SIZE.chunks(2).filter(|option| option[0] != arguments[0]);
+        let mut command = place.bare();
+        let command = command.args(others.flatten()).args(*arguments);
+        let error = refusal(command, 1);
+        assert!(error.contains(part), "{arguments:?}: {error}");
     }
 }
 
 #[test]
 fn texts_that_were_not_fetched_are_exit_code_1_and_the_command_to_fetch_them() {
-    let nowhere = tempfile::tempdir().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_shakespeare"));
-    command.env(test_assets::FOLDER_VARIABLE, nowhere.path());
-    let output = command.current_dir(nowhere.path()).output().unwrap();
-    let error = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{error}");
+    let nowhere = Place::new(env!("CARGO_BIN_EXE_shakespeare"), &[]);
+    let mut command = nowhere.bare();
+    command.env(test_assets::FOLDER_VARIABLE, nowhere.folder());
+    let error = refusal_at_once(&mut command, 1);
     assert!(error.contains("cargo xtask assets shakespeare"), "{error}");
-    assert!(output.stdout.is_empty());
-    assert_eq!(fs::read_dir(nowhere.path()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(nowhere.folder()).unwrap().count(), 0);
 }
 
 #[test]
 fn a_short_run_learns_and_its_text_is_of_known_symbols_and_the_seeds() {
-    let place = Place::new();
+    let place = place();
     let arguments = ["--steps", "40", "--test-every", "10", "--seed", "5"];
     let first = place.train("first", &arguments);
     for part in [
@@ -250,7 +176,7 @@ fn a_short_run_learns_and_its_text_is_of_known_symbols_and_the_seeds() {
 
 #[test]
 fn greedy_sampling_follows_the_prompt() {
-    let place = Place::new();
+    let place = place();
     let arguments = ["--steps", "60", "--test-every", "60", "--temperature", "0"];
     place.train("out", &[&arguments[..], &["--prompt", "the "]].concat());
     let sample = fs::read_to_string(place.out("out/sample.txt")).unwrap();
@@ -259,7 +185,7 @@ fn greedy_sampling_follows_the_prompt() {
 
 #[test]
 fn a_run_of_another_length_is_another_run() {
-    let place = Place::new();
+    let place = place();
     place.train("run", &["--steps", "6", "--test-every", "3"]);
     let error = place.refusal("run", &["--steps", "7", "--test-every", "3", "--resume"]);
     assert!(error.contains("another schedule"), "{error}");
@@ -279,38 +205,13 @@ fn a_run_of_another_length_is_another_run() {
     assert!(place.out("run/weights.safetensors").exists());
 }
 
-/// Interrupt a run by SIGINT once its first test is over; what it printed after that.
-#[cfg(unix)]
-fn interrupt(mut command: Command) -> String {
-    use std::io::{BufRead, BufReader, Read};
-    use std::process::Stdio;
-
-    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap());
-    loop {
-        let mut line = String::new();
-        let bytes = lines.read_line(&mut line).unwrap();
-        assert!(bytes > 0, "it ended before its first test");
-        if line.starts_with("   4  ") {
-            break;
-        }
-    }
-    let mut kill = Command::new("kill");
-    let sent = kill.args(["-INT", &child.id().to_string()]).status();
-    assert!(sent.unwrap().success());
-    let mut rest = String::new();
-    lines.read_to_string(&mut rest).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(75), "{rest}");
-    rest
-}
-
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_goes_on_and_ends_with_the_same_bits() {
-    let place = Place::new();
+    let place = place();
     let arguments = ["--steps", "120", "--test-every", "4"];
     let whole = place.train("whole", &arguments);
-    let rest = interrupt(place.command("halves", &arguments));
+    let rest = interrupt(place.command("halves", &arguments), "   4  ");
     for part in ["interrupted after step ", "--resume halves"] {
         assert!(rest.contains(part), "{part}: {rest}");
     }
@@ -332,7 +233,7 @@ fn an_interrupted_run_goes_on_and_ends_with_the_same_bits() {
 /// Each run is a process of its own: Burn fixes the default dtype once.
 #[test]
 fn each_precision_follows_the_curve_of_f32() {
-    let place = Place::new();
+    let place = place();
     let arguments = ["--steps", "40", "--test-every", "5", "--precision"];
     let run = |precision: &str| place.train(precision, &[&arguments[..], &[precision]].concat());
     let reference = run("f32");
