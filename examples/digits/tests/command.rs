@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use run_common::command::{Place, hash, refusal, success};
+use run_common::command::{Place, hash, success};
 
 fn place() -> Place {
     Place::new(env!("CARGO_BIN_EXE_digits"), &["--epochs", "2"])

@@ -54,7 +54,7 @@ fn a_run_that_did_not_end_stays_and_one_that_ended_is_removed() {
     fs::write(out.path().join("weights.bpk"), "").unwrap();
     fs::write(out.path().join("notes.txt"), "").unwrap();
     run.remove_run().unwrap();
-    assert_eq!(steps(&run), []);
+    assert!(steps(&run).is_empty());
     for name in RESULTS {
         assert!(!out.path().join(name).exists(), "{name}");
     }
