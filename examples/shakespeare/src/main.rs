@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use burn_fabric::TensorBoardLogger;
 use burn_fabric::prelude::*;
+use burn_fabric::{CurvesLogger, TensorBoardLogger};
 use clap::Parser;
 use run_common::{Ended, Output, digest, exit, parse};
 use shakespeare::{
@@ -103,6 +103,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let test = test_loader(&fabric, held_out)?;
     let mut loggers = Loggers::new()
         .with(CsvLogger::at(arguments.out.join("metrics.csv")))
+        .with(CurvesLogger::at(arguments.out.join("curves")))
         .with(TensorBoardLogger::at(arguments.out.join("tensorboard")));
     let run = run_folder(&arguments.out);
     match &arguments.resume {
@@ -133,6 +134,10 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     println!();
     if let Ended::Interrupted(folder) = ended {
         return Ok(run.interrupted(u64::from(training.steps()), &folder));
+    }
+
+    if let Some(reason) = training.callbacks.stop_reason() {
+        println!("ended early, after step {}: {reason}\n", training.steps());
     }
 
     let sampling = Sampling {

@@ -26,6 +26,9 @@ pub struct Training {
     pub data: FabricDataLoader<Batch>,
     /// What waits for its step.
     pub accumulation: Accumulation,
+    /// What is told of each step and test, and may ask for an end. They see the model alone: the loop
+    /// holds the loader while it goes through it, and could not lend them the whole state.
+    pub callbacks: Callbacks<FabricModule<Transformer>>,
     /// What the order of the windows follows from.
     pub seed: u64,
     /// How to train.
@@ -58,6 +61,7 @@ impl Training {
             scheduler: settings.schedule()?,
             data: fabric.setup_dataloader(loader)?,
             accumulation: fabric.accumulate(fabric.settings().accumulate)?,
+            callbacks: settings.callbacks(),
             seed: fabric.settings().seed,
             model,
             settings,
@@ -85,6 +89,11 @@ impl Training {
             seed: self.seed,
             settings: self.settings.clone(),
         }
+    }
+
+    /// Whether there is nothing left to do: after the last step, or where a callback asked for an end.
+    pub fn is_over(&self) -> bool {
+        self.steps() >= self.settings.steps || self.callbacks.stop_reason().is_some()
     }
 
     /// How many steps were made.
