@@ -79,9 +79,11 @@ impl Training {
         folder: &Path,
     ) -> Result<LoadedState, ShakespeareError> {
         let here = self.told();
-        let loaded = fabric.load(folder, self)?;
+        // What callbacks remember depends on the settings: those are compared first.
+        let options = LoadOptions::new().except("callbacks");
+        let loaded = fabric.load_with(folder, self, &options)?;
         here.is_also(&self.told(), &loaded.folder)?;
-        Ok(loaded)
+        Ok(fabric.load(&loaded.folder, self)?)
     }
 
     fn told(&self) -> Told<Settings> {

@@ -1,9 +1,10 @@
 //! The example as a command, on a small text made here.
 
 use std::fs;
+use std::process::Command;
 
 use burn_fabric::prelude::*;
-use run_common::command::{Place, hash, interrupt, refusal, refusal_at_once};
+use run_common::command::{Place, hash, interrupt, refusal, refusal_at_once, success};
 
 const SIZE: &[&str] = &[
     "--data",
@@ -59,6 +60,18 @@ fn place() -> Place {
     place
 }
 
+/// The command of a run with these options, also in the place of those of all runs: one that is given
+/// twice would be refused for that.
+fn instead(place: &Place, out: &str, arguments: &[&str]) -> Command {
+    let others = SIZE
+        .chunks(2)
+        .filter(|option| !arguments.contains(&option[0]));
+    let mut command = place.bare();
+    command.args(["--out", out]);
+    command.args(others.flatten()).args(arguments);
+    command
+}
+
 /// Step, loss and test loss of each test.
 fn curve(printed: &str) -> Vec<[f64; 3]> {
     let lines = printed.lines().filter(|line| line.ends_with(" s"));
@@ -78,6 +91,7 @@ fn a_wrong_value_gets_one_line_and_exit_code_2() {
         (&["--steps", "0"], "--steps"),
         (&["--temperature", "-1"], "'-1'"),
         (&["--clip-norm", "nan"], "give a number from"),
+        (&["--patience", "0"], "--patience"),
         (&["--context", "3"], "give a whole number from 4"),
         (&["--prompt", ""], "at least one character"),
         (&["--precision", "f8"], "no precision is called `f8`"),
@@ -98,11 +112,7 @@ fn what_does_not_go_together_gets_one_line_and_exit_code_1() {
         (&["--resume"], "holds no checkpoint"),
     ];
     for (arguments, part) in cases {
-        // An option that is given twice would be refused for that.
-        let others = SIZE.chunks(2).filter(|option| option[0] != arguments[0]);
-        let mut command = place.bare();
-        let command = command.args(others.flatten()).args(*arguments);
-        let error = refusal(command, 1);
+        let error = refusal(&mut instead(&place, "out", arguments), 1);
         assert!(error.contains(part), "{arguments:?}: {error}");
     }
 }
@@ -139,6 +149,11 @@ fn a_short_run_learns_and_its_text_is_of_known_symbols_and_the_seeds() {
     // A row a step, and one of names.
     let metrics = fs::read_to_string(place.out("first/metrics.csv")).unwrap();
     assert_eq!(metrics.lines().count(), 41);
+    let curves = fs::read_to_string(place.out("first/curves.svg")).unwrap();
+    for name in ["train/loss", "test/loss", "train/norm", "rate"] {
+        assert!(curves.lines().any(|line| line.trim() == name), "{name}");
+    }
+    assert!(place.out("first/curves.png").exists());
     let events = fs::read_dir(place.out("first/tensorboard")).unwrap();
     assert_eq!(events.count(), 1);
 
@@ -205,11 +220,55 @@ fn a_run_of_another_length_is_another_run() {
     assert!(place.out("run/weights.safetensors").exists());
 }
 
+#[test]
+fn a_run_out_of_patience_ends_early_and_so_does_one_that_goes_on() {
+    let place = place();
+    // At such a rate it learns nothing for long.
+    let wild = ["--steps", "60", "--test-every", "1", "--rate", "1"];
+    let arguments = [&wild[..], &["--patience", "2"]].concat();
+    let run = |out: &str, arguments: &[&str]| success(&mut instead(&place, out, arguments));
+    let whole = run("whole", &arguments);
+    let losses: Vec<f64> = curve(&whole).iter().map(|[.., loss]| *loss).collect();
+    let best = |losses: &[f64]| losses.iter().copied().fold(f64::INFINITY, f64::min);
+    // The first two in a row that are no better than the best before them.
+    let is_end = |end: usize| best(&losses[end - 2..end]) >= best(&losses[..end - 2]);
+    let step = (3..60).find(|end| *end <= losses.len() && is_end(*end));
+    let step = step.expect("an early end");
+    assert_eq!(losses.len(), step, "{whole}");
+    let reason = format!("\nended early, after step {step}: EarlyStopping: `test_loss` ");
+    assert!(whole.contains(&reason), "{whole}");
+    let metrics = fs::read_to_string(place.out("whole/metrics.csv")).unwrap();
+    assert_eq!(metrics.lines().count(), 1 + step);
+
+    // Of its last step but one, the first of the two.
+    let checkpoint = format!("whole/checkpoints/step-{:09}", step - 1);
+    let again = run(
+        "again",
+        &[&arguments[..], &["--resume", &checkpoint]].concat(),
+    );
+    assert!(again.contains(&reason), "{again}");
+    assert_eq!(hash(&again), hash(&whole));
+    // It is over, and has nothing left to do.
+    let over = run("whole", &[&arguments[..], &["--resume"]].concat());
+    assert!(over.contains(&reason), "{over}");
+    assert_eq!(hash(&over), hash(&whole));
+
+    // Another patience is another run.
+    for (patience, part) in [
+        (&["--patience", "3"][..], "patience 2, context 16"),
+        (&[], "this one was told seed 0, steps 60, "),
+    ] {
+        let arguments = [&wild[..], patience, &["--resume"]].concat();
+        let error = refusal(&mut instead(&place, "whole", &arguments), 1);
+        assert!(error.contains(part), "{error}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_goes_on_and_ends_with_the_same_bits() {
     let place = place();
-    let arguments = ["--steps", "120", "--test-every", "4"];
+    let arguments = ["--steps", "80", "--test-every", "4"];
     let whole = place.train("whole", &arguments);
     let rest = interrupt(place.command("halves", &arguments), "   4  ");
     for part in ["interrupted after step ", "--resume halves"] {
@@ -224,10 +283,10 @@ fn an_interrupted_run_goes_on_and_ends_with_the_same_bits() {
     assert!(resumed.contains("\nAfter step "), "{resumed}");
     assert_eq!(hash(&resumed), hash(&whole));
     assert_eq!(curve(&resumed), curve(&whole));
-    let metrics = |run: &str| fs::read_to_string(place.out(run).join("metrics.csv")).unwrap();
-    assert_eq!(metrics("halves"), metrics("whole"));
-    let sample = |run: &str| fs::read_to_string(place.out(run).join("sample.txt")).unwrap();
-    assert_eq!(sample("halves"), sample("whole"));
+    let file = |run: &str, name: &str| fs::read_to_string(place.out(run).join(name)).unwrap();
+    for name in ["metrics.csv", "curves.svg", "sample.txt"] {
+        assert!(file("halves", name) == file("whole", name), "{name}");
+    }
 }
 
 /// Each run is a process of its own: Burn fixes the default dtype once.
