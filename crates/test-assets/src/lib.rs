@@ -6,15 +6,17 @@
 mod folder;
 mod pins;
 mod shakespeare;
+mod tensorboard;
 
 pub use folder::{FOLDER_VARIABLE, MissingAsset};
 pub use pins::{ALL, CREPE, FASHION, MINILM};
 pub use shakespeare::SHAKESPEARE;
+pub use tensorboard::TENSORBOARD;
 
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Files that one package brings.
+/// Files that a package brings.
 #[derive(Clone, Copy, Debug)]
 pub struct Asset {
     /// What `cargo xtask assets` calls it.
@@ -29,7 +31,7 @@ pub struct Asset {
     pub files: &'static [AssetFile],
 }
 
-/// Where a package comes from, and the one file that it is.
+/// Where a package comes from, and what it is to the byte.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {
     /// The Python package index.
@@ -47,13 +49,27 @@ pub enum Source {
         /// SHA-256 of the `.deb`, in hexadecimal.
         sha256: &'static str,
     },
+    /// The Python package index: wheels for the Python that is there, all their files in the asset's
+    /// folder, from where a script imports them.
+    Packages {
+        /// Their names, versions and hashes, as a file of pip's has them.
+        requirements: &'static str,
+    },
 }
 
 impl Source {
-    /// SHA-256 of the package, in hexadecimal.
-    pub fn sha256(&self) -> &'static str {
+    /// The SHA-256 of all that may be fetched, in hexadecimal.
+    pub fn hashes(&self) -> Vec<&'static str> {
         match self {
-            Self::Wheel { sha256 } | Self::Sdist { sha256 } | Self::Debian { sha256 } => sha256,
+            Self::Wheel { sha256 } | Self::Sdist { sha256 } | Self::Debian { sha256 } => {
+                vec![sha256]
+            }
+            Self::Packages { requirements } => {
+                let words = requirements.split_whitespace();
+                words
+                    .filter_map(|word| word.strip_prefix("--hash=sha256:"))
+                    .collect()
+            }
         }
     }
 }
@@ -148,7 +164,8 @@ mod tests {
     fn pins_are_whole() {
         for asset in ALL {
             let hashes = asset.files.iter().map(|file| file.sha256);
-            for hash in hashes.chain([asset.source.sha256()]) {
+            assert!(!asset.source.hashes().is_empty());
+            for hash in hashes.chain(asset.source.hashes()) {
                 let is_hash =
                     hash.len() == 64 && hash.bytes().all(|digit| digit.is_ascii_hexdigit());
                 assert!(is_hash && hash == hash.to_lowercase(), "{hash}");

