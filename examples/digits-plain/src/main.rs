@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use burn::tensor::Device;
 use clap::Parser;
-use digits_common::{Options, Output, Samples, Split, digest, parse, plain_device};
+use digits_common::{Options, Samples, Split, write_results};
 use digits_plain::{Mlp, train};
+use run_common::{Output, digest, exit, parse, plain_device};
 
 /// Train a small model on 8x8 digits with plain Burn
 #[derive(Debug, Parser)]
@@ -24,13 +25,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match run(&parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    exit(run(&parse()))
 }
 
 fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
@@ -50,7 +45,7 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let (model, epochs) = train(&device, model, &data, &arguments.options);
 
     println!();
-    output.write(&epochs, &model)?;
+    write_results(&output, &epochs, &model)?;
     println!("weights (SHA-256): {}", digest(&model));
     if let Some(last) = epochs.last() {
         println!("test accuracy: {:.3}", last.test_accuracy);

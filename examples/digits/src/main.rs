@@ -9,7 +9,8 @@ use burn::optim::AdamWConfig;
 use burn_fabric::prelude::*;
 use clap::Parser;
 use digits::{Mlp, train};
-use digits_common::{Options, Output, Samples, Split, digest, parse};
+use digits_common::{Options, Samples, Split, write_results};
+use run_common::{Output, digest, exit, parse};
 
 /// Train a small model on 8x8 digits with burn-fabric
 #[derive(Debug, Parser)]
@@ -26,13 +27,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match run(&parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    exit(run(&parse()))
 }
 
 fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
@@ -68,7 +63,7 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let epochs = train(&fabric, &mut model, &data, &arguments.options)?;
 
     println!();
-    output.write(&epochs, &*model)?;
+    write_results(&output, &epochs, &*model)?;
     println!("weights (SHA-256): {}", digest(&*model));
     if let Some(last) = epochs.last() {
         println!("test accuracy: {:.3}", last.test_accuracy);

@@ -2,7 +2,8 @@
 
 use burn_fabric::prelude::*;
 use device_under_test::device;
-use digits_common::{Options, Samples, Split, digest, tensors};
+use digits_common::{Options, Samples, Split};
+use run_common::{digest, tensors};
 
 #[test]
 fn both_examples_end_with_the_same_bits() {

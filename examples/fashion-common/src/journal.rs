@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use digits_common::{Curve, draw_curves};
 use indicatif::{ProgressBar, ProgressStyle};
+use run_common::{Curve, draw_curves};
 use serde::{Deserialize, Serialize};
 
 use crate::Score;

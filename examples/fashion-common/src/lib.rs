@@ -14,7 +14,7 @@ pub use options::{ConfigError, DataError, Options, Settings};
 pub use score::Score;
 
 use burn::module::Module;
-use digits_common::{Output, OutputError};
+use run_common::{Output, OutputError};
 
 /// How many classes there are to tell apart.
 pub const CLASSES: usize = 10;

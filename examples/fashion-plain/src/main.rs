@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use burn::tensor::Device;
 use clap::Parser;
-use digits_common::{Output, digest, parse, plain_device};
 use fashion_common::{Options, write_results};
 use fashion_plain::{Cnn, train};
+use run_common::{Output, digest, exit, parse, plain_device};
 use serde::de::IgnoredAny;
 
 /// Train a convolutional network on Fashion-MNIST with plain Burn
@@ -26,16 +26,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match run(&parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // In one line: a file of settings is shown where it is wrong.
-            let text = error.to_string();
-            let lines: Vec<&str> = text.lines().map(str::trim).collect();
-            eprintln!("error: {}", lines.join(" "));
-            ExitCode::FAILURE
-        }
-    }
+    exit(run(&parse()))
 }
 
 fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {

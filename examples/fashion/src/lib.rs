@@ -6,21 +6,11 @@ mod state;
 
 pub use error::FashionError;
 pub use model::{Block, Cnn};
-pub use state::{Training, checkpoints, remove_results, remove_run, resume_from};
-
-use std::path::PathBuf;
+pub use state::{Training, run_folder};
 
 use burn_fabric::prelude::*;
 use fashion_common::{Batch, Normalised, Samples, Score, TEST_BATCH};
-
-/// How a training ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// After its last epoch.
-    Done,
-    /// It was asked to, and is kept in this checkpoint.
-    Interrupted(PathBuf),
-}
+use run_common::Ended;
 
 /// The test samples, for [`train`].
 ///

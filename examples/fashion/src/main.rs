@@ -7,11 +7,9 @@ use std::time::Instant;
 
 use burn_fabric::prelude::*;
 use clap::Parser;
-use digits_common::{Output, digest, parse};
-use fashion::{
-    Cnn, Ended, Training, checkpoints, remove_results, remove_run, resume_from, test_loader, train,
-};
+use fashion::{Cnn, Training, run_folder, test_loader, train};
 use fashion_common::{Options, write_results};
+use run_common::{Ended, Output, digest, exit, parse};
 
 /// Train a convolutional network on Fashion-MNIST with burn-fabric
 ///
@@ -35,16 +33,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match run(&parse()) {
-        Ok(code) => code,
-        Err(error) => {
-            // In one line: what lists several problems has one a line.
-            let text = error.to_string();
-            let lines: Vec<&str> = text.lines().map(str::trim).collect();
-            eprintln!("error: {}", lines.join(" "));
-            ExitCode::FAILURE
-        }
-    }
+    exit(run(&parse()))
 }
 
 fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
@@ -75,29 +64,23 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let model = fabric.setup(model)?;
     let mut training = Training::new(&fabric, model, data.train, settings, workers)?;
     let test = test_loader(&fabric, data.test, workers)?;
+    let run = run_folder(&arguments.out);
     match &arguments.resume {
-        None => remove_run(&arguments.out)?,
+        None => run.remove_run()?,
         Some(folder) => {
-            let folder = folder.as_ref().unwrap_or(&arguments.out);
-            let loaded = training.resume(&fabric, &resume_from(folder))?;
-            remove_results(&arguments.out)?;
+            let folder = run.resume_from(folder.as_deref());
+            let loaded = training.resume(&fabric, &folder)?;
+            run.remove_results()?;
             println!("After step {}: {loaded}\n", training.steps());
         }
     }
 
-    let checkpoints = checkpoints(&arguments.out);
     let interrupt = Interrupt::watch()?;
-    let ended = train(&fabric, &mut training, &test, &checkpoints, &interrupt)?;
+    let ended = train(&fabric, &mut training, &test, run.checkpoints(), &interrupt)?;
 
     println!();
     if let Ended::Interrupted(folder) = ended {
-        let (step, folder) = (training.steps(), folder.display());
-        println!("interrupted after step {step}, and saved in {folder}");
-        println!(
-            "to go on: the same command with --resume {}",
-            arguments.out.display()
-        );
-        return Ok(Interrupt::EXIT_CODE.into());
+        return Ok(run.interrupted(training.steps(), &folder));
     }
     write_results(&output, &training.journal, &*training.model)?;
     println!("weights (SHA-256): {}", digest(&*training.model));

@@ -1,13 +1,12 @@
 //! All that a resume has to find again, and where it is kept.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLrScheduler;
 use burn_fabric::LoadedState;
 use burn_fabric::prelude::*;
 use fashion_common::{Batch, Journal, Normalised, RESULTS, Samples, Settings};
+use run_common::{RunFolder, Told};
 
 use crate::{Cnn, FashionError};
 
@@ -69,19 +68,19 @@ impl Training {
     /// Go on where the latest checkpoint in `folder` is, or `folder` itself where it is one.
     ///
     /// # Errors
-    /// As [`Fabric::load`]; [`FashionError::OtherSettings`].
+    /// As [`Fabric::load`]; [`RunError::OtherSettings`](run_common::RunError::OtherSettings).
     pub fn resume(&mut self, fabric: &Fabric, folder: &Path) -> Result<LoadedState, FashionError> {
-        let here = Box::new((fabric.settings().seed, self.settings.clone()));
+        let here = self.told();
         let loaded = fabric.load(folder, self)?;
-        let there = Box::new((self.rng.seed(), self.settings.clone()));
-        if here != there {
-            return Err(FashionError::OtherSettings {
-                folder: loaded.folder,
-                there,
-                here,
-            });
-        }
+        here.is_also(&self.told(), &loaded.folder)?;
         Ok(loaded)
+    }
+
+    fn told(&self) -> Told<Settings> {
+        Told {
+            seed: self.rng.seed(),
+            settings: self.settings.clone(),
+        }
     }
 
     /// How many steps were made.
@@ -90,56 +89,7 @@ impl Training {
     }
 }
 
-/// The checkpoints of the run in the folder `out`: the last two, and the one of the best epoch.
-pub fn checkpoints(out: &Path) -> Checkpoints {
-    Checkpoints::new(out.join("checkpoints"))
-        .keep_last(2)
-        .keep_best(1, "accuracy", Better::Higher)
-}
-
-/// Where to resume from: what `folder` is, a run's or that of checkpoints.
-pub fn resume_from(folder: &Path) -> PathBuf {
-    match checkpoints(folder).root() {
-        root if root.is_dir() => root.to_owned(),
-        _ => folder.to_owned(),
-    }
-}
-
-/// Remove the results of an earlier run, which are not those of one that begins or goes on.
-///
-/// # Errors
-/// [`FashionError::Remove`].
-pub fn remove_results(out: &Path) -> Result<(), FashionError> {
-    for name in RESULTS {
-        let path = out.join(name);
-        match fs::remove_file(&path) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                return Err(FashionError::Remove { path, source });
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// Remove an earlier run, checkpoints and results: the latest checkpoint is to be this run's.
-///
-/// # Errors
-/// [`FashionError::Unfinished`] where it has checkpoints and no results; [`FashionError::Remove`].
-pub fn remove_run(out: &Path) -> Result<(), FashionError> {
-    let checkpoints = checkpoints(out);
-    let earlier = checkpoints.list();
-    // Written last.
-    let [.., weights] = RESULTS;
-    if !earlier.is_empty() && !out.join(weights).exists() {
-        let folder = checkpoints.root().to_owned();
-        return Err(FashionError::Unfinished { folder });
-    }
-    for saved in earlier {
-        let path = saved.folder().to_owned();
-        if let Err(source) = fs::remove_dir_all(&path) {
-            return Err(FashionError::Remove { path, source });
-        }
-    }
-    remove_results(out)
+/// The folder of a run; the best of its checkpoints is that of the best epoch.
+pub fn run_folder(out: &Path) -> RunFolder {
+    RunFolder::new(out, &RESULTS, "accuracy", Better::Higher)
 }

@@ -2,12 +2,11 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use tempfile::TempDir;
+use run_common::command::{Place, hash, interrupt, refusal, refusal_at_once, success};
 use test_assets::FASHION;
 
 const SIDE: usize = 28;
@@ -41,68 +40,25 @@ fn write_samples(folder: &Path, name: &str, count: usize) {
     write("labels-idx1", &[0x801, count as u32], &labels);
 }
 
-/// A folder for the data and the runs of a test.
-struct Place(TempDir);
+/// Of a small run.
+const SMALL: &[&str] = &[
+    "--data",
+    ".",
+    "--batch-size",
+    "32",
+    "--device",
+    "flex",
+    "--train-samples",
+    "512",
+    "--test-samples",
+    "128",
+];
 
-impl Place {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        write_samples(folder.path(), "train", 600);
-        write_samples(folder.path(), "t10k", 200);
-        Self(folder)
-    }
-
-    fn out(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    /// The command for a small run; the default folder for results is relative, and not in the
-    /// checkout.
-    fn command(&self, out: &str, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fashion"));
-        let samples = ["--train-samples", "512", "--test-samples", "128"];
-        command
-            .current_dir(self.0.path())
-            .arg("--data")
-            .arg(self.0.path());
-        command.args(["--out", out, "--batch-size", "32", "--device", "flex"]);
-        command.args(samples).args(arguments);
-        command
-    }
-
-    fn run(&self, out: &str, arguments: &[&str]) -> Output {
-        self.command(out, arguments).output().unwrap()
-    }
-
-    /// What a run that has to go well prints.
-    fn train(&self, out: &str, arguments: &[&str]) -> String {
-        let output = self.run(out, arguments);
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        text(&output.stdout)
-    }
-
-    /// The one line with which a run is refused.
-    fn refusal(&self, out: &str, arguments: &[&str]) -> String {
-        let output = self.run(out, arguments);
-        let error = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{error}");
-        assert_eq!(error.lines().count(), 1, "{error}");
-        assert!(error.starts_with("error: "), "{error}");
-        error
-    }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-/// The line of the weights' hash.
-fn hash(printed: &str) -> &str {
-    let mut lines = printed.lines();
-    let hash = lines.find_map(|line| line.strip_prefix("weights (SHA-256): "));
-    let hash = hash.expect("a run that ended prints its hash");
-    assert_eq!(hash.len(), 64);
-    hash
+fn place() -> Place {
+    let place = Place::new(env!("CARGO_BIN_EXE_fashion"), SMALL);
+    write_samples(place.folder(), "train", 600);
+    write_samples(place.folder(), "t10k", 200);
+    place
 }
 
 /// The metrics without the time that each epoch took.
@@ -114,7 +70,7 @@ fn metrics(out: &Path) -> Vec<String> {
 
 #[test]
 fn a_wrong_value_gets_one_line_and_exit_code_2() {
-    let place = Place::new();
+    let place = place();
     let cases: &[(&[&str], &str)] = &[
         (&["--seed", "many"], "'many' for '--seed"),
         (&["--epochs", "0"], "1..=10000"),
@@ -123,28 +79,12 @@ fn a_wrong_value_gets_one_line_and_exit_code_2() {
         (&["--resume", "a", "b"], "'b'"),
         (&["--colour"], "'--colour'"),
     ];
-    for (arguments, part) in cases {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fashion"));
-        let output = command
-            .current_dir(place.0.path())
-            .args(*arguments)
-            .output();
-        let output = output.unwrap();
-        let error = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
-        assert_eq!(error.lines().count(), 1, "{arguments:?}: {error}");
-        assert!(
-            error.starts_with("error: ") && error.contains(part),
-            "{arguments:?}: {error}"
-        );
-        assert!(output.stdout.is_empty(), "{arguments:?}");
-    }
+    place.wrong_values(cases);
 }
 
 #[test]
 fn help_lists_the_options() {
-    let output = Place::new().run("out", &["--help"]);
-    assert!(output.status.success());
+    let help = place().train("out", &["--help"]);
     for option in [
         "--seed",
         "--epochs",
@@ -155,28 +95,24 @@ fn help_lists_the_options() {
         "--out",
         "--resume",
     ] {
-        assert!(text(&output.stdout).contains(option), "{option}");
+        assert!(help.contains(option), "{option}");
     }
 }
 
 #[test]
 fn data_that_was_not_fetched_is_exit_code_1_and_the_command_to_fetch_it() {
-    let nowhere = tempfile::tempdir().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fashion"));
-    command.env(test_assets::FOLDER_VARIABLE, nowhere.path());
-    let output = command.current_dir(nowhere.path()).output().unwrap();
-    let error = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{error}");
-    assert_eq!(error.lines().count(), 1, "{error}");
+    let nowhere = Place::new(env!("CARGO_BIN_EXE_fashion"), &[]);
+    let mut command = nowhere.bare();
+    command.env(test_assets::FOLDER_VARIABLE, nowhere.folder());
+    let error = refusal_at_once(&mut command, 1);
     assert!(error.contains("cargo xtask assets fashion"), "{error}");
-    assert!(output.stdout.is_empty());
     // Nothing was made for a run that cannot be.
-    assert_eq!(fs::read_dir(nowhere.path()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(nowhere.folder()).unwrap().count(), 0);
 }
 
 #[test]
 fn two_runs_with_one_seed_end_alike() {
-    let place = Place::new();
+    let place = place();
     let first = place.train("first", &["--epochs", "2", "--seed", "5"]);
     for part in [
         "0 bytes allocated",
@@ -211,38 +147,13 @@ fn two_runs_with_one_seed_end_alike() {
     assert!(weights.metadata().unwrap().len() > 0);
 }
 
-/// Interrupt a run by SIGINT once its first epoch is over; what it printed after that.
-#[cfg(unix)]
-fn interrupt(mut command: Command) -> String {
-    use std::io::{BufRead, BufReader, Read};
-    use std::process::Stdio;
-
-    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap());
-    loop {
-        let mut line = String::new();
-        let bytes = lines.read_line(&mut line).unwrap();
-        assert!(bytes > 0, "it ended before its first epoch did");
-        if line.starts_with("    1  ") {
-            break;
-        }
-    }
-    let mut kill = Command::new("kill");
-    let sent = kill.args(["-INT", &child.id().to_string()]).status();
-    assert!(sent.unwrap().success());
-    let mut rest = String::new();
-    lines.read_to_string(&mut rest).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(75), "{rest}");
-    rest
-}
-
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_goes_on_and_ends_with_the_same_bits() {
-    let place = Place::new();
+    let place = place();
     let whole = place.train("whole", &["--epochs", "4"]);
 
-    let rest = interrupt(place.command("halves", &["--epochs", "4"]));
+    let rest = interrupt(place.command("halves", &["--epochs", "4"]), "    1  ");
     for part in ["interrupted after step ", "--resume halves"] {
         assert!(rest.contains(part), "{part}: {rest}");
     }
@@ -274,7 +185,7 @@ fn an_interrupted_run_goes_on_and_ends_with_the_same_bits() {
 
 #[test]
 fn a_resume_with_other_settings_is_refused() {
-    let place = Place::new();
+    let place = place();
     place.train("run", &["--epochs", "1"]);
     let config = place.out("other.toml");
     fs::write(&config, "[training]\nepochs = 1\ndropout = 0.5\n").unwrap();
@@ -292,27 +203,13 @@ fn a_resume_with_other_settings_is_refused() {
         ),
     ];
     for (arguments, part) in cases {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fashion"));
-        command.current_dir(place.0.path()).arg("--data").arg(".");
-        command.args([
-            "--batch-size",
-            "32",
-            "--device",
-            "flex",
-            "--test-samples",
-            "128",
-        ]);
-        if !arguments.contains(&"--train-samples") {
-            command.args(["--train-samples", "512"]);
-        }
-        let output = command
-            .args(*arguments)
-            .args(["--out", "run", "--resume"])
-            .output();
-        let output = output.unwrap();
-        let error = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
-        assert_eq!(error.lines().count(), 1, "{arguments:?}: {error}");
+        // An option that is given twice would be refused for that.
+        let others = SMALL
+            .chunks(2)
+            .filter(|option| !arguments.contains(&option[0]));
+        let mut command = place.bare();
+        command.args(others.flatten()).args(*arguments);
+        let error = refusal(command.args(["--out", "run", "--resume"]), 1);
         assert!(error.contains(part), "{arguments:?}: {error}");
     }
     assert!(place.out("run").join("weights.bpk").exists());
@@ -322,7 +219,7 @@ fn a_resume_with_other_settings_is_refused() {
 
 #[test]
 fn a_file_says_how_to_train() {
-    let place = Place::new();
+    let place = place();
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("fashion.toml");
     let example = example.to_str().unwrap();
     // The values of the example are the defaults.
@@ -357,21 +254,11 @@ fn real_samples_are_learnt_from() {
     let Some(folder) = FASHION.for_test() else {
         return;
     };
-    let place = Place::new();
-    let real = ["--data", folder.to_str().unwrap(), "--epochs", "2"];
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fashion"));
-    command.current_dir(place.0.path()).args(real);
-    command.args([
-        "--train-samples",
-        "512",
-        "--test-samples",
-        "256",
-        "--batch-size",
-        "32",
-    ]);
-    let output = command.args(["--device", "flex"]).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let printed = text(&output.stdout);
+    let place = Place::new(env!("CARGO_BIN_EXE_fashion"), &[]);
+    let mut command = place.bare();
+    command.args(["--data", folder.to_str().unwrap(), "--epochs", "2"]);
+    command.args(["--train-samples", "512", "--test-samples", "256"]);
+    let printed = success(command.args(["--batch-size", "32", "--device", "flex"]));
     let accuracy = printed.lines().last().unwrap();
     let accuracy = accuracy.strip_prefix("test accuracy: ").unwrap();
     // Chance would be 0.1.

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 
 use burn_fabric::prelude::*;
 use clap::Parser;
-use digits_common::{Options, Output, Samples, Split, parse};
+use digits_common::{Options, Samples, Split};
 use learner::{Mlp, learn, one_more_epoch, training};
+use run_common::{Output, exit, parse};
 
 /// Train a model that burn-fabric set up in Burn's own Learner, and go on with it in a Fabric loop
 #[derive(Debug, Parser)]
@@ -20,13 +21,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match run(&parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    exit(run(&parse()))
 }
 
 fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {

@@ -10,8 +10,9 @@ use burn::train::metric::PerplexityMetric;
 use burn::train::metric::{ItemLazy, Metric, MetricMetadata, Numeric, PerplexityInput};
 use burn::train::renderer::CliMetricsRenderer;
 use burn_fabric::prelude::*;
-use digits_common::{Batch, Options, Samples, Split, digest, tensors};
+use digits_common::{Batch, Options, Samples, Split};
 use learner::{BATCH, Learned, Mlp, RATE, Scores, Stack, dataset, learn, one_more_epoch, training};
+use run_common::{digest, tensors};
 
 const OPTIONS: Options = Options { seed: 7, epochs: 1 };
 

@@ -16,8 +16,9 @@ use burn::train::{
 };
 use burn_fabric::burn_materialize::{MaterializeError, Problem};
 use burn_fabric::prelude::*;
-use digits_common::{Batch, PIXELS, Samples, digest, tensors};
+use digits_common::{Batch, PIXELS, Samples};
 use learner::{BATCH, RATE, Stack, dataset};
+use run_common::{digest, tensors};
 
 /// Two layers over one weight.
 #[derive(Module, Materialize, ResetParameters, Debug)]

@@ -1,11 +1,10 @@
 //! What can go wrong.
 
-use std::path::PathBuf;
-
 use burn_fabric::FabricError;
+use run_common::RunError;
 use test_assets::MissingAsset;
 
-use crate::{Settings, TextError};
+use crate::TextError;
 
 /// Why a training does not begin, or not go on.
 #[derive(Debug, thiserror::Error)]
@@ -44,32 +43,7 @@ pub enum ShakespeareError {
     /// The head and the embedding came apart.
     #[error("the tie is gone: embedding.weight and head.weight are {0}")]
     Untied(&'static str),
-    /// The checkpoint is of a run that was told other things.
-    #[error("the run in {} has seed {}, {}; this one was told seed {}, {}", folder.display(), there.0, there.1, here.0, here.1)]
-    OtherSettings {
-        /// The checkpoint.
-        folder: PathBuf,
-        /// Seed and settings of its run.
-        there: Box<(u64, Settings)>,
-        /// Seed and settings of this one.
-        here: Box<(u64, Settings)>,
-    },
-    /// An earlier run in the folder did not come to its end, and would be lost.
-    #[error(
-        "{} has checkpoints of a run that did not end: go on with it by `--resume`, or give another \
-         `--out`, or remove that folder",
-        folder.display()
-    )]
-    Unfinished {
-        /// The checkpoints.
-        folder: PathBuf,
-    },
-    /// What an earlier run left cannot be removed.
-    #[error("cannot remove `{}`: {source}", path.display())]
-    Remove {
-        /// A file or folder.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    /// What an earlier run left, or was told.
+    #[error(transparent)]
+    Run(#[from] RunError),
 }

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use burn_fabric::TensorBoardLogger;
 use burn_fabric::prelude::*;
+use burn_fabric::{CurvesLogger, TensorBoardLogger};
 use clap::Parser;
-use digits_common::{Output, digest, parse};
+use run_common::{Ended, Output, digest, exit, parse};
 use shakespeare::{
-    Ended, Options, RESULTS, Sampling, ShakespeareError, Texts, Training, Transformer, Windows,
-    check_tie, checkpoints, length, remove_results, remove_run, resume_from, test_loader, train,
+    Options, RESULTS, Sampling, ShakespeareError, Texts, Training, Transformer, Windows, check_tie,
+    length, run_folder, test_loader, train,
 };
 use test_assets::SHAKESPEARE;
 
@@ -41,16 +41,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match run(&parse()) {
-        Ok(code) => code,
-        Err(error) => {
-            // In one line: what lists several problems has one a line.
-            let text = error.to_string();
-            let lines: Vec<&str> = text.lines().map(str::trim).collect();
-            eprintln!("error: {}", lines.join(" "));
-            ExitCode::FAILURE
-        }
-    }
+    exit(run(&parse()))
 }
 
 fn read(options: &Options) -> Result<Texts, ShakespeareError> {
@@ -112,42 +103,41 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let test = test_loader(&fabric, held_out)?;
     let mut loggers = Loggers::new()
         .with(CsvLogger::at(arguments.out.join("metrics.csv")))
+        .with(CurvesLogger::at(arguments.out.join("curves")))
         .with(TensorBoardLogger::at(arguments.out.join("tensorboard")));
+    let run = run_folder(&arguments.out);
     match &arguments.resume {
         None => {
-            remove_run(&arguments.out)?;
+            run.remove_run()?;
             loggers.resume_at(0);
         }
         Some(folder) => {
-            let folder = folder.as_ref().unwrap_or(&arguments.out);
-            let loaded = training.resume(&fabric, &resume_from(folder))?;
-            remove_results(&arguments.out)?;
+            let folder = run.resume_from(folder.as_deref());
+            let loaded = training.resume(&fabric, &folder)?;
+            run.remove_results()?;
             println!("After step {}: {loaded}\n", training.steps());
             loggers.resume_at(u64::from(training.steps()) + 1);
         }
     }
 
-    let checkpoints = checkpoints(&arguments.out);
     let interrupt = Interrupt::watch()?;
     fabric.log_settings(&mut loggers, settings);
     let ended = train(
         &fabric,
         &mut training,
         &test,
-        &checkpoints,
+        run.checkpoints(),
         &interrupt,
         &mut loggers,
     )?;
 
     println!();
     if let Ended::Interrupted(folder) = ended {
-        let (step, folder) = (training.steps(), folder.display());
-        println!("interrupted after step {step}, and saved in {folder}");
-        println!(
-            "to go on: the same command with --resume {}",
-            arguments.out.display()
-        );
-        return Ok(Interrupt::EXIT_CODE.into());
+        return Ok(run.interrupted(u64::from(training.steps()), &folder));
+    }
+
+    if let Some(reason) = training.callbacks.stop_reason() {
+        println!("ended early, after step {}: {reason}\n", training.steps());
     }
 
     let sampling = Sampling {

@@ -10,6 +10,7 @@ use burn::optim::lr_scheduler::cosine::CosineAnnealingLrSchedulerConfig;
 use burn::optim::lr_scheduler::linear::LinearLrSchedulerConfig;
 use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLrScheduler;
 use burn::optim::lr_scheduler::sequential::SequentialLrSchedulerConfig;
+use burn_fabric::prelude::*;
 use burn_fabric::{ParameterGroup, ParameterGroups};
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +40,9 @@ pub struct Settings {
     /// Steps from one test to the next, and from one checkpoint to the next
     #[arg(long, value_name = "STEPS", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     pub test_every: u32,
+    /// End after so many tests in a row whose loss is no better than the best [default: never]
+    #[arg(long, value_name = "TESTS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub patience: Option<u64>,
     /// What the model is like.
     #[command(flatten)]
     pub shape: Shape,
@@ -135,13 +139,18 @@ impl fmt::Display for Settings {
             rate,
             warm_up,
             test_every,
+            patience,
             shape,
         } = self;
         write!(
             f,
             "steps {steps}, batch {batch}, accumulate {accumulate}, clip_norm {clip_norm}, rate {rate}, \
-             warm_up {warm_up}, test_every {test_every}, {shape}"
-        )
+             warm_up {warm_up}, test_every {test_every}, "
+        )?;
+        if let Some(patience) = patience {
+            write!(f, "patience {patience}, ")?;
+        }
+        write!(f, "{shape}")
     }
 }
 
@@ -201,6 +210,17 @@ impl Settings {
             }
         };
         schedule.map_err(ShakespeareError::Schedule)
+    }
+
+    /// What may end the training before its last step.
+    pub fn callbacks<S: 'static>(&self) -> Callbacks<S> {
+        match self.patience {
+            None => Callbacks::new(),
+            Some(patience) => {
+                let early = EarlyStopping::new("test_loss", Better::Lower);
+                Callbacks::new().with(early.patience(patience))
+            }
+        }
     }
 
     /// The optimizer: weights of linear layers decay, and nothing else does.

@@ -1,12 +1,11 @@
 //! All that a resume has to find again, and where it is kept.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLrScheduler;
 use burn_fabric::prelude::*;
 use burn_fabric::{Accumulation, LoadedState};
+use run_common::{RunFolder, Told};
 
 use crate::journal::Journal;
 use crate::{Batch, Settings, ShakespeareError, Stacked, Transformer, Windows};
@@ -27,6 +26,9 @@ pub struct Training {
     pub data: FabricDataLoader<Batch>,
     /// What waits for its step.
     pub accumulation: Accumulation,
+    /// What is told of each step and test, and may ask for an end. They see the model alone: the loop
+    /// holds the loader while it goes through it, and could not lend them the whole state.
+    pub callbacks: Callbacks<FabricModule<Transformer>>,
     /// What the order of the windows follows from.
     pub seed: u64,
     /// How to train.
@@ -59,6 +61,7 @@ impl Training {
             scheduler: settings.schedule()?,
             data: fabric.setup_dataloader(loader)?,
             accumulation: fabric.accumulate(fabric.settings().accumulate)?,
+            callbacks: settings.callbacks(),
             seed: fabric.settings().seed,
             model,
             settings,
@@ -69,23 +72,30 @@ impl Training {
     /// Go on where the latest checkpoint in `folder` is, or `folder` itself where it is one.
     ///
     /// # Errors
-    /// As [`Fabric::load`]; [`ShakespeareError::OtherSettings`].
+    /// As [`Fabric::load`]; [`RunError::OtherSettings`](run_common::RunError::OtherSettings).
     pub fn resume(
         &mut self,
         fabric: &Fabric,
         folder: &Path,
     ) -> Result<LoadedState, ShakespeareError> {
-        let here = Box::new((self.seed, self.settings.clone()));
-        let loaded = fabric.load(folder, self)?;
-        let there = Box::new((self.seed, self.settings.clone()));
-        if here != there {
-            return Err(ShakespeareError::OtherSettings {
-                folder: loaded.folder,
-                there,
-                here,
-            });
+        let here = self.told();
+        // What callbacks remember depends on the settings: those are compared first.
+        let options = LoadOptions::new().except("callbacks");
+        let loaded = fabric.load_with(folder, self, &options)?;
+        here.is_also(&self.told(), &loaded.folder)?;
+        Ok(fabric.load(&loaded.folder, self)?)
+    }
+
+    fn told(&self) -> Told<Settings> {
+        Told {
+            seed: self.seed,
+            settings: self.settings.clone(),
         }
-        Ok(loaded)
+    }
+
+    /// Whether there is nothing left to do: after the last step, or where a callback asked for an end.
+    pub fn is_over(&self) -> bool {
+        self.steps() >= self.settings.steps || self.callbacks.stop_reason().is_some()
     }
 
     /// How many steps were made.
@@ -94,57 +104,7 @@ impl Training {
     }
 }
 
-/// The checkpoints of the run in the folder `out`: the last two, and the one of the best test.
-pub fn checkpoints(out: &Path) -> Checkpoints {
-    Checkpoints::new(out.join("checkpoints"))
-        .keep_last(2)
-        .keep_best(1, "test_loss", Better::Lower)
-}
-
-/// Where to resume from: what `folder` is, a run's or that of checkpoints.
-pub fn resume_from(folder: &Path) -> PathBuf {
-    match checkpoints(folder).root() {
-        root if root.is_dir() => root.to_owned(),
-        _ => folder.to_owned(),
-    }
-}
-
-/// Remove the results of an earlier run, which are not those of one that begins or goes on.
-///
-/// # Errors
-/// [`ShakespeareError::Remove`].
-pub fn remove_results(out: &Path) -> Result<(), ShakespeareError> {
-    for name in RESULTS {
-        let path = out.join(name);
-        match fs::remove_file(&path) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                return Err(ShakespeareError::Remove { path, source });
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// Remove an earlier run, checkpoints and results: the latest checkpoint is to be this run's.
-///
-/// # Errors
-/// [`ShakespeareError::Unfinished`] where it has checkpoints and no results;
-/// [`ShakespeareError::Remove`].
-pub fn remove_run(out: &Path) -> Result<(), ShakespeareError> {
-    let checkpoints = checkpoints(out);
-    let earlier = checkpoints.list();
-    // Written last.
-    let [.., weights] = RESULTS;
-    if !earlier.is_empty() && !out.join(weights).exists() {
-        let folder = checkpoints.root().to_owned();
-        return Err(ShakespeareError::Unfinished { folder });
-    }
-    for saved in earlier {
-        let path = saved.folder().to_owned();
-        if let Err(source) = fs::remove_dir_all(&path) {
-            return Err(ShakespeareError::Remove { path, source });
-        }
-    }
-    remove_results(out)
+/// The folder of a run; the best of its checkpoints is that of the best test.
+pub fn run_folder(out: &Path) -> RunFolder {
+    RunFolder::new(out, &RESULTS, "test_loss", Better::Lower)
 }

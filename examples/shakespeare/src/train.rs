@@ -1,22 +1,13 @@
 //! The loop.
 
-use std::path::PathBuf;
-
+use burn_fabric::StepReport;
 use burn_fabric::prelude::*;
+use run_common::Ended;
 
 use crate::{Batch, Stacked, Training, Windows};
 
 /// Windows of a batch in a test.
 const TEST_BATCH: usize = 64;
-
-/// How a training ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// After its last step.
-    Done,
-    /// It was asked to, and is kept in this checkpoint.
-    Interrupted(PathBuf),
-}
 
 /// The windows held out, for [`train`].
 ///
@@ -51,12 +42,12 @@ fn test(
     })?
 }
 
-/// Train from where the state is, to the end or to an interrupt; what the model becomes follows from
+/// Train from where the state is, to the end, a callback's or the last step's, or to an interrupt; what the model becomes follows from
 /// its weights, the texts, the seed and the settings alone.
 ///
 /// # Errors
 /// As [`Fabric::backward`], [`add`](burn_fabric::Accumulation::add), [`Fabric::clip_gradients`],
-/// [`FabricOptimizer::step`] and [`Checkpoints::save`]; where a batch cannot be made.
+/// [`FabricOptimizer::step`], [`Callbacks::after_step`] and [`Checkpoints::save`]; where a batch cannot be made.
 pub fn train(
     fabric: &Fabric,
     training: &mut Training,
@@ -69,7 +60,7 @@ pub fn train(
     let progress = fabric.progress(u64::from(steps));
     progress.inc(u64::from(training.steps()));
     training.journal.begin(&progress);
-    while training.steps() < steps {
+    while !training.is_over() {
         let mut losses = Vec::new();
         for (batch, place) in training.accumulation.groups(training.data.iter()) {
             let loss = training.model.loss(batch?);
@@ -85,20 +76,23 @@ pub fn train(
             let clipped = fabric.clip_gradients(&training.model, &mut gradients, clip)?;
             let rate = training.scheduler.step();
             let base_rate = rate.base();
-            let is_left_out = clipped.is_skipped() || {
-                let model = &mut training.model;
-                // In mixed-f16 the scale of the loss may have been too high.
-                training
-                    .optimizer
-                    .step(rate, model, gradients)?
-                    .is_skipped()
+            let model = &mut training.model;
+            let report = match clipped.is_skipped() {
+                true => StepReport::default(),
+                false => training.optimizer.step(rate, model, gradients)?,
             };
+            // In mixed-f16 the scale of the loss may have been too high.
+            let is_left_out = clipped.is_skipped() || report.is_skipped();
             let loss = losses.iter().sum::<f64>() / losses.len() as f64;
             losses.clear();
             training.journal.step(loss, is_left_out);
             progress.step(loss);
 
             let step = training.steps();
+            let seen = AfterStep::new(u64::from(step), &report).loss(loss);
+            let seen = seen.rate(base_rate).clipped(&clipped);
+            training.callbacks.after_step(&mut training.model, seen)?;
+
             let mut logged = vec![
                 ("train/loss", loss),
                 ("train/norm", clipped.norm),
@@ -110,17 +104,25 @@ pub fn train(
                 training.journal.tested(loss, &progress);
                 logged.push(("test/loss", loss));
                 measured.push(("test_loss", loss));
+                let seen = Evaluation::new(
+                    u64::from(step),
+                    training.data.epoch(),
+                    [("test_loss", loss)],
+                );
+                training
+                    .callbacks
+                    .on_evaluation(&mut training.model, seen)?;
             }
             loggers.log(u64::from(step), logged);
             let is_interrupted = interrupt.is_requested();
             if is_interrupted || !measured.is_empty() {
                 loggers.flush();
                 let folder = checkpoints.save(training, u64::from(step), measured)?;
-                if is_interrupted && step < steps {
+                if is_interrupted && !training.is_over() {
                     return Ok(Ended::Interrupted(folder));
                 }
             }
-            if step == steps {
+            if training.is_over() {
                 break;
             }
         }

@@ -1,16 +1,14 @@
 //! The example as a command, on a small text made here.
 
 use std::fs;
-use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use burn_fabric::prelude::*;
-use tempfile::TempDir;
-
-/// A folder for the texts and the runs of a test.
-struct Place(TempDir);
+use run_common::command::{Place, hash, interrupt, refusal, refusal_at_once, success};
 
 const SIZE: &[&str] = &[
+    "--data",
+    ".",
     "--context",
     "16",
     "--width",
@@ -35,78 +33,43 @@ const SIZE: &[&str] = &[
     "flex",
 ];
 
-impl Place {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        // Sentences of a small grammar: enough to learn from.
-        let (nouns, verbs) = (
-            ["king", "queen", "fool", "moor"],
-            ["loves", "slays", "sees"],
-        );
-        let mut noise = 1_u32;
-        let mut next = |of: &[&str]| -> String {
-            noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            of[(noise >> 16) as usize % of.len()].to_owned()
+fn place() -> Place {
+    let place = Place::new(env!("CARGO_BIN_EXE_shakespeare"), SIZE);
+    // Sentences of a small grammar: enough to learn from.
+    let (nouns, verbs) = (
+        ["king", "queen", "fool", "moor"],
+        ["loves", "slays", "sees"],
+    );
+    let mut noise = 1_u32;
+    let mut next = |of: &[&str]| -> String {
+        noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        of[(noise >> 16) as usize % of.len()].to_owned()
+    };
+    for name in ["a.txt", "b.txt", "c.txt"] {
+        let sentence = |_| {
+            format!(
+                "the {} {} the {}.\n",
+                next(&nouns),
+                next(&verbs),
+                next(&nouns)
+            )
         };
-        for name in ["a.txt", "b.txt", "c.txt"] {
-            let sentence = |_| {
-                format!(
-                    "the {} {} the {}.\n",
-                    next(&nouns),
-                    next(&verbs),
-                    next(&nouns)
-                )
-            };
-            let text: String = (0..150).map(sentence).collect();
-            fs::write(folder.path().join(name), text).unwrap();
-        }
-        Self(folder)
+        let text: String = (0..150).map(sentence).collect();
+        fs::write(place.out(name), text).unwrap();
     }
-
-    fn out(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn command(&self, out: &str, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_shakespeare"));
-        command
-            .current_dir(self.0.path())
-            .args(["--data", ".", "--out", out]);
-        command.args(SIZE).args(arguments);
-        command
-    }
-
-    fn run(&self, out: &str, arguments: &[&str]) -> Output {
-        self.command(out, arguments).output().unwrap()
-    }
-
-    /// What a run that has to go well prints.
-    fn train(&self, out: &str, arguments: &[&str]) -> String {
-        let output = self.run(out, arguments);
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        text(&output.stdout)
-    }
-
-    /// The one line with which a run is refused.
-    fn refusal(&self, out: &str, arguments: &[&str]) -> String {
-        let output = self.run(out, arguments);
-        let error = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
-        assert_eq!(error.lines().count(), 1, "{arguments:?}: {error}");
-        assert!(error.starts_with("error: "), "{error}");
-        error
-    }
+    place
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-/// The line of the weights' hash.
-fn hash(printed: &str) -> &str {
-    let mut lines = printed.lines();
-    let hash = lines.find_map(|line| line.strip_prefix("weights (SHA-256): "));
-    hash.expect("a run that ended prints its hash")
+/// The command of a run with these options, also in the place of those of all runs: one that is given
+/// twice would be refused for that.
+fn instead(place: &Place, out: &str, arguments: &[&str]) -> Command {
+    let others = SIZE
+        .chunks(2)
+        .filter(|option| !arguments.contains(&option[0]));
+    let mut command = place.bare();
+    command.args(["--out", out]);
+    command.args(others.flatten()).args(arguments);
+    command
 }
 
 /// Step, loss and test loss of each test.
@@ -128,29 +91,19 @@ fn a_wrong_value_gets_one_line_and_exit_code_2() {
         (&["--steps", "0"], "--steps"),
         (&["--temperature", "-1"], "'-1'"),
         (&["--clip-norm", "nan"], "give a number from"),
+        (&["--patience", "0"], "--patience"),
         (&["--context", "3"], "give a whole number from 4"),
         (&["--prompt", ""], "at least one character"),
         (&["--precision", "f8"], "no precision is called `f8`"),
         (&["--device", "abacus"], "no accelerator is called `abacus`"),
         (&["--colour"], "'--colour'"),
     ];
-    for (arguments, part) in cases {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_shakespeare"));
-        let output = command.args(*arguments).output().unwrap();
-        let error = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
-        assert_eq!(error.lines().count(), 1, "{arguments:?}: {error}");
-        assert!(
-            error.starts_with("error: ") && error.contains(part),
-            "{arguments:?}: {error}"
-        );
-        assert!(output.stdout.is_empty(), "{arguments:?}");
-    }
+    place().wrong_values(cases);
 }
 
 #[test]
 fn what_does_not_go_together_gets_one_line_and_exit_code_1() {
-    let place = Place::new();
+    let place = place();
     let cases: &[(&[&str], &str)] = &[
         (&["--width", "18"], "give a multiple of 4"),
         (&["--steps", "3"], "`--warm-up` 3 of 3 steps"),
@@ -159,41 +112,24 @@ fn what_does_not_go_together_gets_one_line_and_exit_code_1() {
         (&["--resume"], "holds no checkpoint"),
     ];
     for (arguments, part) in cases {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_shakespeare"));
-        command
-            .current_dir(place.0.path())
-            .args(["--data", ".", "--out", "out"]);
-        // An option that is given twice would be refused for that.
-        for option in SIZE.chunks(2).filter(|option| option[0] != arguments[0]) {
-            command.args(option);
-        }
-        let output = command.args(*arguments).output().unwrap();
-        let error = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
-        assert_eq!(error.lines().count(), 1, "{arguments:?}: {error}");
-        assert!(
-            error.starts_with("error: ") && error.contains(part),
-            "{arguments:?}: {error}"
-        );
+        let error = refusal(&mut instead(&place, "out", arguments), 1);
+        assert!(error.contains(part), "{arguments:?}: {error}");
     }
 }
 
 #[test]
 fn texts_that_were_not_fetched_are_exit_code_1_and_the_command_to_fetch_them() {
-    let nowhere = tempfile::tempdir().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_shakespeare"));
-    command.env(test_assets::FOLDER_VARIABLE, nowhere.path());
-    let output = command.current_dir(nowhere.path()).output().unwrap();
-    let error = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{error}");
+    let nowhere = Place::new(env!("CARGO_BIN_EXE_shakespeare"), &[]);
+    let mut command = nowhere.bare();
+    command.env(test_assets::FOLDER_VARIABLE, nowhere.folder());
+    let error = refusal_at_once(&mut command, 1);
     assert!(error.contains("cargo xtask assets shakespeare"), "{error}");
-    assert!(output.stdout.is_empty());
-    assert_eq!(fs::read_dir(nowhere.path()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(nowhere.folder()).unwrap().count(), 0);
 }
 
 #[test]
 fn a_short_run_learns_and_its_text_is_of_known_symbols_and_the_seeds() {
-    let place = Place::new();
+    let place = place();
     let arguments = ["--steps", "40", "--test-every", "10", "--seed", "5"];
     let first = place.train("first", &arguments);
     for part in [
@@ -213,6 +149,11 @@ fn a_short_run_learns_and_its_text_is_of_known_symbols_and_the_seeds() {
     // A row a step, and one of names.
     let metrics = fs::read_to_string(place.out("first/metrics.csv")).unwrap();
     assert_eq!(metrics.lines().count(), 41);
+    let curves = fs::read_to_string(place.out("first/curves.svg")).unwrap();
+    for name in ["train/loss", "test/loss", "train/norm", "rate"] {
+        assert!(curves.lines().any(|line| line.trim() == name), "{name}");
+    }
+    assert!(place.out("first/curves.png").exists());
     let events = fs::read_dir(place.out("first/tensorboard")).unwrap();
     assert_eq!(events.count(), 1);
 
@@ -250,7 +191,7 @@ fn a_short_run_learns_and_its_text_is_of_known_symbols_and_the_seeds() {
 
 #[test]
 fn greedy_sampling_follows_the_prompt() {
-    let place = Place::new();
+    let place = place();
     let arguments = ["--steps", "60", "--test-every", "60", "--temperature", "0"];
     place.train("out", &[&arguments[..], &["--prompt", "the "]].concat());
     let sample = fs::read_to_string(place.out("out/sample.txt")).unwrap();
@@ -259,7 +200,7 @@ fn greedy_sampling_follows_the_prompt() {
 
 #[test]
 fn a_run_of_another_length_is_another_run() {
-    let place = Place::new();
+    let place = place();
     place.train("run", &["--steps", "6", "--test-every", "3"]);
     let error = place.refusal("run", &["--steps", "7", "--test-every", "3", "--resume"]);
     assert!(error.contains("another schedule"), "{error}");
@@ -279,38 +220,57 @@ fn a_run_of_another_length_is_another_run() {
     assert!(place.out("run/weights.safetensors").exists());
 }
 
-/// Interrupt a run by SIGINT once its first test is over; what it printed after that.
-#[cfg(unix)]
-fn interrupt(mut command: Command) -> String {
-    use std::io::{BufRead, BufReader, Read};
-    use std::process::Stdio;
+#[test]
+fn a_run_out_of_patience_ends_early_and_so_does_one_that_goes_on() {
+    let place = place();
+    // At such a rate it learns nothing for long.
+    let wild = ["--steps", "60", "--test-every", "1", "--rate", "1"];
+    let arguments = [&wild[..], &["--patience", "2"]].concat();
+    let run = |out: &str, arguments: &[&str]| success(&mut instead(&place, out, arguments));
+    let whole = run("whole", &arguments);
+    let losses: Vec<f64> = curve(&whole).iter().map(|[.., loss]| *loss).collect();
+    let best = |losses: &[f64]| losses.iter().copied().fold(f64::INFINITY, f64::min);
+    // The first two in a row that are no better than the best before them.
+    let is_end = |end: usize| best(&losses[end - 2..end]) >= best(&losses[..end - 2]);
+    let step = (3..60).find(|end| *end <= losses.len() && is_end(*end));
+    let step = step.expect("an early end");
+    assert_eq!(losses.len(), step, "{whole}");
+    let reason = format!("\nended early, after step {step}: EarlyStopping: `test_loss` ");
+    assert!(whole.contains(&reason), "{whole}");
+    let metrics = fs::read_to_string(place.out("whole/metrics.csv")).unwrap();
+    assert_eq!(metrics.lines().count(), 1 + step);
 
-    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap());
-    loop {
-        let mut line = String::new();
-        let bytes = lines.read_line(&mut line).unwrap();
-        assert!(bytes > 0, "it ended before its first test");
-        if line.starts_with("   4  ") {
-            break;
-        }
+    // Of its last step but one, the first of the two.
+    let checkpoint = format!("whole/checkpoints/step-{:09}", step - 1);
+    let again = run(
+        "again",
+        &[&arguments[..], &["--resume", &checkpoint]].concat(),
+    );
+    assert!(again.contains(&reason), "{again}");
+    assert_eq!(hash(&again), hash(&whole));
+    // It is over, and has nothing left to do.
+    let over = run("whole", &[&arguments[..], &["--resume"]].concat());
+    assert!(over.contains(&reason), "{over}");
+    assert_eq!(hash(&over), hash(&whole));
+
+    // Another patience is another run.
+    for (patience, part) in [
+        (&["--patience", "3"][..], "patience 2, context 16"),
+        (&[], "this one was told seed 0, steps 60, "),
+    ] {
+        let arguments = [&wild[..], patience, &["--resume"]].concat();
+        let error = refusal(&mut instead(&place, "whole", &arguments), 1);
+        assert!(error.contains(part), "{error}");
     }
-    let mut kill = Command::new("kill");
-    let sent = kill.args(["-INT", &child.id().to_string()]).status();
-    assert!(sent.unwrap().success());
-    let mut rest = String::new();
-    lines.read_to_string(&mut rest).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(75), "{rest}");
-    rest
 }
 
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_goes_on_and_ends_with_the_same_bits() {
-    let place = Place::new();
-    let arguments = ["--steps", "120", "--test-every", "4"];
+    let place = place();
+    let arguments = ["--steps", "80", "--test-every", "4"];
     let whole = place.train("whole", &arguments);
-    let rest = interrupt(place.command("halves", &arguments));
+    let rest = interrupt(place.command("halves", &arguments), "   4  ");
     for part in ["interrupted after step ", "--resume halves"] {
         assert!(rest.contains(part), "{part}: {rest}");
     }
@@ -323,16 +283,16 @@ fn an_interrupted_run_goes_on_and_ends_with_the_same_bits() {
     assert!(resumed.contains("\nAfter step "), "{resumed}");
     assert_eq!(hash(&resumed), hash(&whole));
     assert_eq!(curve(&resumed), curve(&whole));
-    let metrics = |run: &str| fs::read_to_string(place.out(run).join("metrics.csv")).unwrap();
-    assert_eq!(metrics("halves"), metrics("whole"));
-    let sample = |run: &str| fs::read_to_string(place.out(run).join("sample.txt")).unwrap();
-    assert_eq!(sample("halves"), sample("whole"));
+    let file = |run: &str, name: &str| fs::read_to_string(place.out(run).join(name)).unwrap();
+    for name in ["metrics.csv", "curves.svg", "sample.txt"] {
+        assert!(file("halves", name) == file("whole", name), "{name}");
+    }
 }
 
 /// Each run is a process of its own: Burn fixes the default dtype once.
 #[test]
 fn each_precision_follows_the_curve_of_f32() {
-    let place = Place::new();
+    let place = place();
     let arguments = ["--steps", "40", "--test-every", "5", "--precision"];
     let run = |precision: &str| place.train(precision, &[&arguments[..], &[precision]].concat());
     let reference = run("f32");

@@ -6,8 +6,6 @@ use std::path::Path;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use crate::Epoch;
-
 const SIZE: (u32, u32) = (1000, 420);
 const FONT: &str = "sans-serif";
 
@@ -77,24 +75,6 @@ pub fn draw_curves(
         picture.present()?;
     }
     Ok(std::fs::write(path, svg)?)
-}
-
-/// Draw the loss and the accuracies over the epochs into an SVG file.
-pub(crate) fn draw(epochs: &[Epoch], path: &Path) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let of = |value: fn(&Epoch) -> f32| {
-        let values = epochs.iter().map(value);
-        values
-            .zip(1_u16..)
-            .map(|(value, epoch)| (f32::from(epoch), value))
-    };
-    draw_curves(
-        &[Curve::training(of(|epoch| epoch.loss))],
-        &[
-            Curve::training(of(|epoch| epoch.train_accuracy)),
-            Curve::test(of(|epoch| epoch.test_accuracy)),
-        ],
-        path,
-    )
 }
 
 fn panel(
