@@ -25,8 +25,9 @@ impl Recipe<'_> {
     /// Produce the tensor on `device`, in `dtype` (a dtype of the tensor's own kind).
     ///
     /// Constants are made on the device, a random draw is filled on the host and moved there; a
-    /// graph runs on the CPU, with the same draws, and its result moves. `key` gives each random
-    /// draw of the recipe its key. Memory that the constructor left uninitialised
+    /// graph runs on the CPU, with the same draws, and its result moves. Where the default dtype it was
+    /// recorded with is one of half precision, what a graph has in it is computed in f32, and its
+    /// result rounded once. `key` gives each random draw of the recipe its key. Memory that the constructor left uninitialised
     /// (`Tensor::empty`) becomes zeros: nothing undefined is ever handed out.
     ///
     /// # Errors
@@ -90,9 +91,18 @@ impl Recipe<'_> {
         }
     }
 
+    fn flex_dtypes(&self) -> FlexDTypes {
+        // All scopes of a graph were recorded on one device.
+        let scope = self.steps.last().map(|&(scope, _)| scope);
+        FlexDTypes {
+            half: scope.and_then(|scope| self.recording.half_default(scope)),
+        }
+    }
+
     /// Run a graph on the CPU; one interpreter a recipe, so that its intermediates go with it.
     fn interpret(&self, key: &impl Fn(TensorId) -> DrawKey) -> Result<DispatchTensor, RecipeError> {
         let mut interpreter = TensorInterpreter::<Flex>::new(FlexDevice);
+        let mut dtypes = self.flex_dtypes();
         for &(scope, index) in &self.steps {
             let operation = self.recording.operation(scope, index);
             if let Some(random) = random_of(operation) {
@@ -103,19 +113,20 @@ impl Recipe<'_> {
                     out.dtype,
                     out.shape.clone(),
                 )?;
+                let data = data.convert_dtype(dtypes.of(out.dtype));
                 interpreter.register_tensor_data_id(out.id, data);
             } else if let Some(constant) = constant_of(operation) {
                 let data = self.recording.constant(scope, constant);
-                let dtype = flex_dtype(constant.dtype);
-                interpreter.register_tensor_data_id(constant.id, data.convert_dtype(dtype));
+                let data = data.convert_dtype(dtypes.of(constant.dtype));
+                interpreter.register_tensor_data_id(constant.id, data);
             } else if let Some((input, out)) = int_cast_of(operation) {
-                if let HandleKind::Int(tensor) = interpreter.get_tensor(&read_only(input)) {
+                if let HandleKind::Int(tensor) = interpreter.get_tensor(&dtypes.read_only(input)) {
                     let tensor = Flex::int_cast(tensor, out.dtype.into());
                     interpreter.register_tensor_to_device(out.id, HandleKind::Int(tensor));
                 }
             } else {
                 let mut operation = zeros_for_empty(operation.clone());
-                operation.visit_mut(&mut ForFlex);
+                operation.visit_mut(&mut dtypes);
                 interpreter.register_op(operation);
             }
         }
@@ -123,7 +134,7 @@ impl Recipe<'_> {
             id: self.tensor(),
             shape: self.shape().clone(),
             status: TensorStatus::ReadOnly,
-            dtype: flex_dtype(self.dtype()),
+            dtype: dtypes.of(self.dtype()),
         };
         let tensor = match interpreter.get_tensor(&root) {
             HandleKind::Float(tensor) => BackendTensor::Float(tensor),
@@ -142,32 +153,42 @@ impl Recipe<'_> {
     }
 }
 
-/// An operation as flex can run it. The recording says when a handle was last used; a recipe is
-/// evaluated on its own, and any of its tensors may be read again. And it may be recorded for a
-/// device that stores bools as flex cannot.
-struct ForFlex;
+/// The dtypes of a graph as flex runs it.
+///
+/// A constructor computes a table in the default dtype. In half precision each operation would round
+/// anew, and angles, say, would be off by more than their sines and cosines are rounded.
+struct FlexDTypes {
+    /// What is computed in f32.
+    half: Option<DType>,
+}
 
-impl IrVisitorMut for ForFlex {
+impl FlexDTypes {
+    fn of(&self, dtype: DType) -> DType {
+        match dtype {
+            // It may be recorded for a device that stores bools as flex cannot.
+            DType::Bool(BoolStore::U32) => DType::Bool(BoolStore::Native),
+            dtype if Some(dtype) == self.half => DType::F32,
+            dtype => dtype,
+        }
+    }
+
+    /// The recording says when a handle was last used; a recipe is evaluated on its own, and any of
+    /// its tensors may be read again.
+    fn read_only(&self, tensor: &TensorIr) -> TensorIr {
+        TensorIr {
+            status: TensorStatus::ReadOnly,
+            dtype: self.of(tensor.dtype),
+            ..tensor.clone()
+        }
+    }
+}
+
+impl IrVisitorMut for FlexDTypes {
     fn visit_tensor_mut(&mut self, tensor: &mut TensorIr) {
         if tensor.status == TensorStatus::ReadWrite {
             tensor.status = TensorStatus::ReadOnly;
         }
-        tensor.dtype = flex_dtype(tensor.dtype);
-    }
-}
-
-fn flex_dtype(dtype: DType) -> DType {
-    match dtype {
-        DType::Bool(BoolStore::U32) => DType::Bool(BoolStore::Native),
-        dtype => dtype,
-    }
-}
-
-fn read_only(tensor: &TensorIr) -> TensorIr {
-    TensorIr {
-        status: TensorStatus::ReadOnly,
-        dtype: flex_dtype(tensor.dtype),
-        ..tensor.clone()
+        tensor.dtype = self.of(tensor.dtype);
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use burn::backend::DispatchDevice;
 use burn::backend::ir::{InitOperationIr, OperationIr, TensorIr};
-use burn::tensor::{Device, TensorData};
+use burn::tensor::{DType, Device, TensorData};
 use burn_capture::{CaptureChannel, CaptureClient, CaptureError, TensorId};
 use burn_router::{RouterClient, get_client};
 
@@ -64,7 +64,8 @@ impl MetaDevice {
             Err(panic) => return Err(recognise(&*panic).unwrap_or_else(|| resume_unwind(panic))),
         };
         let (value, client) = built.expect("a scope that completes has run its closure");
-        Ok((value, Recording::new(graph.operations, client)))
+        let recording = Recording::new(graph.operations, client, self.dtypes());
+        Ok((value, recording))
     }
 }
 
@@ -120,12 +121,14 @@ struct Scope {
     operations: Vec<OperationIr>,
     /// Which operation makes a tensor.
     producers: HashMap<TensorId, usize>,
+    /// What its tensors have that name no dtype.
+    dtypes: DefaultDTypes,
     /// Keeps the session, and so its constants, alive and readable.
     client: CaptureClient,
 }
 
 impl Recording {
-    fn new(operations: Vec<OperationIr>, client: CaptureClient) -> Self {
+    fn new(operations: Vec<OperationIr>, client: CaptureClient, dtypes: DefaultDTypes) -> Self {
         let mut producers = HashMap::with_capacity(operations.len());
         for (index, operation) in operations.iter().enumerate() {
             producers.extend(operation.outputs().map(|tensor| (tensor.id, index)));
@@ -134,6 +137,7 @@ impl Recording {
             scopes: vec![Arc::new(Scope {
                 operations,
                 producers,
+                dtypes,
                 client,
             })],
         }
@@ -171,6 +175,14 @@ impl Recording {
 
     pub(crate) fn operation(&self, scope: usize, index: usize) -> &OperationIr {
         &self.scopes[scope].operations[index]
+    }
+
+    /// The default float dtype of a scope, where it is one of half precision.
+    pub(crate) fn half_default(&self, scope: usize) -> Option<DType> {
+        match self.scopes[scope].dtypes.float.into() {
+            half @ (DType::F16 | DType::BF16) => Some(half),
+            _ => None,
+        }
     }
 
     /// A copy of the host data behind a constant.
