@@ -3,11 +3,8 @@
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::fmt::{self, Display};
-use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
-
-use burn_meta::panic_text;
 
 use super::seen::{
     AfterStep, BeforeStep, EpochBegin, EpochEnd, Evaluation, Exception, Point, Saved,
@@ -15,6 +12,7 @@ use super::seen::{
 use super::{Callback, CallbackResult, Flow};
 use crate::checkpoint::{Loading, Saving, TrainingState};
 use crate::error::FabricError;
+use crate::logging::{message_of, warn};
 
 /// What becomes of an error or a panic in a callback.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -282,7 +280,7 @@ impl<S: 'static> Callbacks<S> {
                 Err(error)
             }
             Err(panic) => {
-                self.exception(state, &Exception::new(text(&*panic), true));
+                self.exception(state, &Exception::new(message_of(&*panic), true));
                 resume_unwind(panic)
             }
         }
@@ -345,21 +343,15 @@ impl<S> Entry<S> {
                 Err(FabricError::CallbackPanicked {
                     callback,
                     point,
-                    message: text(&*panic),
+                    message: message_of(&*panic),
                 })
             }
         }
     }
 }
 
-fn text(panic: &(dyn Any + Send)) -> String {
-    panic_text(panic).unwrap_or_else(|| "no message".to_owned())
-}
-
-/// One line, whatever the error says; a closed stderr is no reason to end a run.
 fn report(problems: &mut Vec<FabricError>, problem: FabricError) {
-    let line: Vec<String> = problem.to_string().lines().map(str::to_owned).collect();
-    let _ = writeln!(std::io::stderr(), "warning: {}", line.join(" "));
+    warn(&problem.to_string());
     problems.push(problem);
 }
 
