@@ -3,11 +3,14 @@
 mod averaging;
 mod collection;
 mod early_stopping;
+mod entry;
 mod seen;
+mod state;
 
 pub use averaging::ModelAveraging;
-pub use collection::{Callbacks, OnError};
+pub use collection::Callbacks;
 pub use early_stopping::EarlyStopping;
+pub use entry::OnError;
 pub use seen::{AfterStep, BeforeStep, EpochBegin, EpochEnd, Evaluation, Exception, Point, Saved};
 
 use std::any::{Any, type_name};

@@ -425,6 +425,26 @@ pub enum FabricError {
         /// The panic's text.
         message: String,
     },
+    /// A checkpoint has nothing of a callback that had panicked before it was written.
+    #[error(
+        "the callback `{callback}` had panicked before this checkpoint was written, which has nothing of \
+         it: it starts over as it was made; mend what made it panic, or load an earlier checkpoint"
+    )]
+    CallbackStartsOver {
+        /// Its name.
+        callback: String,
+    },
+    /// What was saved watched another value, or in the other direction.
+    #[error(
+        "what the checkpoint remembers is of `{found}`, and here `{expected}` is watched: watch the same \
+         as before, or let it start over, with `LoadOptions::except`"
+    )]
+    OtherValueWatched {
+        /// The value that was watched and which is better, as `loss, the lower`.
+        found: String,
+        /// What is watched here.
+        expected: String,
+    },
     /// No evaluation has the value that is watched.
     #[error(
         "no evaluation so far has a value `{value}`; this one has {}: watch one of these, or give it \

@@ -11,6 +11,7 @@ mod progress;
 mod settings;
 #[cfg(feature = "tensorboard")]
 mod tensorboard;
+mod warn;
 
 pub use csv::CsvLogger;
 #[cfg(feature = "curves")]
@@ -22,7 +23,10 @@ pub use progress::TrainingProgress;
 #[cfg(feature = "tensorboard")]
 pub use tensorboard::TensorBoardLogger;
 
-/// Writes values by step somewhere. Give it to [`Loggers`], which calls it.
+pub(crate) use warn::{message_of, warn};
+
+/// Writes values by step somewhere. Give it to [`Loggers`], which calls it in the thread that trains:
+/// the loop waits for every method, so what takes long belongs into a thread of the logger's own.
 ///
 /// A method that returns an error is called again with the next values; one that panics is not.
 ///

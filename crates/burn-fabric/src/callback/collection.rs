@@ -1,30 +1,19 @@
-//! Callbacks in their order, and what becomes of their errors.
+//! Callbacks in their order.
 
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::fmt::{self, Display};
-use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 
-use burn_meta::panic_text;
-
+use super::entry::{Entry, OnError, report};
 use super::seen::{
     AfterStep, BeforeStep, EpochBegin, EpochEnd, Evaluation, Exception, Point, Saved,
 };
+use super::state::{PANICKED, STOP};
 use super::{Callback, CallbackResult, Flow};
-use crate::checkpoint::{Loading, Saving, TrainingState};
 use crate::error::FabricError;
-
-/// What becomes of an error or a panic in a callback.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnError {
-    /// The point returns it to the loop; callbacks after this one are not called there.
-    #[default]
-    Stop,
-    /// It is a line on stderr and one of [`Callbacks::problems`], and the run goes on.
-    Report,
-}
+use crate::logging::message_of;
 
 /// Callbacks, which the loop calls at its points: each in the order in which it was added.
 ///
@@ -87,24 +76,11 @@ pub enum OnError {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Callbacks<S> {
-    entries: Vec<Entry<S>>,
-    on_error: OnError,
-    stop_reason: Option<String>,
-    problems: Vec<FabricError>,
+    pub(super) entries: Vec<Entry<S>>,
+    pub(super) on_error: OnError,
+    pub(super) stop_reason: Option<String>,
+    pub(super) problems: Vec<FabricError>,
 }
-
-struct Entry<S> {
-    callback: Box<dyn Callback<S>>,
-    name: String,
-    /// The name of its part in a checkpoint.
-    part: String,
-    /// Where it differs from that of all.
-    on_error: Option<OnError>,
-    panicked: bool,
-}
-
-/// The part that is no callback's.
-const STOP: &str = "stop_reason";
 
 impl<S: 'static> Callbacks<S> {
     /// None yet.
@@ -129,13 +105,9 @@ impl<S: 'static> Callbacks<S> {
 
     fn add(mut self, callback: impl Callback<S>, on_error: Option<OnError>) -> Self {
         let (name, part) = self.names_of(callback.name());
-        self.entries.push(Entry {
-            callback: Box::new(callback),
-            name,
-            part,
-            on_error,
-            panicked: false,
-        });
+        let callback = Box::new(callback);
+        self.entries
+            .push(Entry::new(callback, name, part, on_error));
         self
     }
 
@@ -149,7 +121,7 @@ impl<S: 'static> Callbacks<S> {
             part
         };
         let taken = self.entries.iter().map(|entry| entry.part.as_str());
-        let taken: BTreeSet<&str> = taken.chain([STOP]).collect();
+        let taken: BTreeSet<&str> = taken.chain([STOP, PANICKED]).collect();
         if !taken.contains(&*part) {
             return (name, part);
         }
@@ -178,9 +150,10 @@ impl<S: 'static> Callbacks<S> {
         self.stop_reason = None;
     }
 
-    /// The errors and panics that were only reported, in their order.
-    pub fn problems(&self) -> &[FabricError] {
-        &self.problems
+    /// The errors and panics that were only reported, in their order; those of a save come last.
+    pub fn problems(&self) -> Vec<&FabricError> {
+        let of_saves = self.entries.iter().filter_map(Entry::panic_in_save);
+        self.problems.iter().chain(of_saves).collect()
     }
 
     /// The names of all, in their order; the second of a name has its number.
@@ -282,7 +255,7 @@ impl<S: 'static> Callbacks<S> {
                 Err(error)
             }
             Err(panic) => {
-                self.exception(state, &Exception::new(text(&*panic), true));
+                self.exception(state, &Exception::new(message_of(&*panic), true));
                 resume_unwind(panic)
             }
         }
@@ -319,50 +292,6 @@ impl<S: 'static> Callbacks<S> {
     }
 }
 
-impl<S> Entry<S> {
-    /// Call it, unless it has panicked before.
-    fn call(
-        &mut self,
-        point: Point,
-        call: impl FnOnce(&mut dyn Callback<S>) -> CallbackResult,
-    ) -> Result<Flow, FabricError> {
-        if self.panicked {
-            return Ok(Flow::Continue);
-        }
-        // Nobody sees what a panic left of it: it is not called again.
-        let done = catch_unwind(AssertUnwindSafe(|| call(&mut *self.callback)));
-        let callback = || self.name.clone();
-        match done {
-            Ok(Ok(flow)) => Ok(flow),
-            Ok(Err(source)) => Err(FabricError::Callback {
-                callback: callback(),
-                point,
-                source,
-            }),
-            Err(panic) => {
-                let callback = callback();
-                self.panicked = true;
-                Err(FabricError::CallbackPanicked {
-                    callback,
-                    point,
-                    message: text(&*panic),
-                })
-            }
-        }
-    }
-}
-
-fn text(panic: &(dyn Any + Send)) -> String {
-    panic_text(panic).unwrap_or_else(|| "no message".to_owned())
-}
-
-/// One line, whatever the error says; a closed stderr is no reason to end a run.
-fn report(problems: &mut Vec<FabricError>, problem: FabricError) {
-    let line: Vec<String> = problem.to_string().lines().map(str::to_owned).collect();
-    let _ = writeln!(std::io::stderr(), "warning: {}", line.join(" "));
-    problems.push(problem);
-}
-
 impl<S: 'static> Default for Callbacks<S> {
     fn default() -> Self {
         Self::new()
@@ -375,35 +304,7 @@ impl<S: 'static> fmt::Debug for Callbacks<S> {
             .field("callbacks", &self.names().collect::<Vec<_>>())
             .field("on_error", &self.on_error)
             .field("stop_reason", &self.stop_reason)
-            .field("problems", &self.problems)
+            .field("problems", &self.problems())
             .finish()
-    }
-}
-
-impl<S: 'static> TrainingState for Callbacks<S> {
-    fn save_state(&self, saving: &mut Saving) {
-        saving.value(STOP, &self.stop_reason);
-        // Not of one that panicked: the next run is told of its part that is missing, instead of
-        // taking what may be broken.
-        for entry in self.entries.iter().filter(|entry| !entry.panicked) {
-            saving.part(&entry.part, &*entry.callback);
-        }
-    }
-
-    fn load_state<'s>(&'s mut self, loading: &mut Loading<'s>) {
-        loading.value(STOP, &mut self.stop_reason);
-        for entry in &mut self.entries {
-            loading.part(&entry.part, &mut *entry.callback);
-        }
-    }
-}
-
-impl<S: 'static> TrainingState for dyn Callback<S> {
-    fn save_state(&self, saving: &mut Saving) {
-        Callback::save_state(self, saving);
-    }
-
-    fn load_state<'s>(&'s mut self, loading: &mut Loading<'s>) {
-        Callback::load_state(self, loading);
     }
 }

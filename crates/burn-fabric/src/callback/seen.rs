@@ -27,6 +27,10 @@ pub enum Point {
     Save,
     /// [`Callback::on_exception`](super::Callback::on_exception).
     Exception,
+    /// [`Callback::save_state`](super::Callback::save_state).
+    SaveState,
+    /// [`Callback::load_state`](super::Callback::load_state).
+    LoadState,
 }
 
 impl fmt::Display for Point {
@@ -40,6 +44,8 @@ impl fmt::Display for Point {
             Self::EpochEnd => "at the end of an epoch",
             Self::Save => "on a save",
             Self::Exception => "on an exception",
+            Self::SaveState => "while its state was saved",
+            Self::LoadState => "while its state was loaded",
         })
     }
 }

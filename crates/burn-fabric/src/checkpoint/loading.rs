@@ -2,6 +2,7 @@
 
 use std::any::type_name;
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -31,6 +32,7 @@ pub struct Loading<'s> {
     options: &'s LoadOptions,
     path: String,
     seen: BTreeSet<String>,
+    passed_over: BTreeSet<String>,
     modules: Vec<(String, Arc<Registered>)>,
     commits: Vec<Commit<'s>>,
     later: Vec<LaterLoad<'s>>,
@@ -54,6 +56,50 @@ impl<'s> Loading<'s> {
     /// Load a value that serde knows by its name.
     pub fn value<T: DeserializeOwned>(&mut self, name: &str, value: &'s mut T) {
         self.within(name, |loading| loading.put(value));
+    }
+
+    /// Load a part by its name; one that panics is as if it had not been asked.
+    pub(crate) fn try_part<T: TrainingState + ?Sized>(
+        &mut self,
+        name: &str,
+        part: &'s mut T,
+    ) -> std::thread::Result<()> {
+        let (path, seen) = (self.path.clone(), self.seen.clone());
+        let (modules, commits) = (self.modules.len(), self.commits.len());
+        let (later, problems) = (self.later.len(), self.problems.len());
+        let optimizers = self.optimizers.clone();
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            let part = part; // moved, not lent
+            self.part(name, part);
+        }));
+        if done.is_err() {
+            (self.path, self.seen, self.optimizers) = (path, seen, optimizers);
+            self.modules.truncate(modules);
+            self.commits.truncate(commits);
+            self.later.truncate(later);
+            self.problems.truncate(problems);
+        }
+        done
+    }
+
+    /// A value by its name, if there is such a part; it is for the one who asks to decide, and changes
+    /// nothing of the state.
+    pub(crate) fn value_if_there<T: DeserializeOwned>(&mut self, name: &str) -> Option<T> {
+        self.saved.part(&joined(&self.path, name))?;
+        let mut value = None;
+        self.within(name, |loading| value = loading.take(Kind::Value));
+        self.seen.remove(&joined(&self.path, name));
+        self.pass_over(name);
+        value.map(|(_, value)| value)
+    }
+
+    /// Whatever the checkpoint has within this part is left there.
+    pub(crate) fn pass_over(&mut self, name: &str) {
+        let path = joined(&self.path, name);
+        let below = format!("{path}.");
+        let parts = self.saved.parts().map(|(part, _)| part);
+        let parts = parts.filter(|part| *part == path || part.starts_with(&below));
+        self.passed_over.extend(parts.map(str::to_owned));
     }
 
     fn within(&mut self, name: &str, load: impl FnOnce(&mut Self)) {
@@ -160,6 +206,7 @@ impl<'s> Loading<'s> {
             options,
             path: String::new(),
             seen: BTreeSet::new(),
+            passed_over: BTreeSet::new(),
             modules: Vec::new(),
             commits: Vec::new(),
             later: Vec::new(),
@@ -174,7 +221,8 @@ impl<'s> Loading<'s> {
             }
         }
         for (part, kind) in saved.parts() {
-            if !loading.seen.contains(part) && !options.excepts(part) {
+            let known = loading.seen.contains(part) || loading.passed_over.contains(part);
+            if !known && !options.excepts(part) {
                 let (part, kind) = (part.to_owned(), kind.to_owned());
                 loading
                     .problems

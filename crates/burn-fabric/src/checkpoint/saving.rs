@@ -1,6 +1,7 @@
 //! Taking a state apart.
 
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -70,6 +71,26 @@ impl Saving {
     /// Keep a value that serde knows under a name.
     pub fn value<T: Serialize>(&mut self, name: &str, value: &T) {
         self.within(name, |saving| saving.record(Kind::Value, value));
+    }
+
+    /// Keep a part under a name; one that panics is as if it had not been asked.
+    pub(crate) fn try_part<T: TrainingState + ?Sized>(
+        &mut self,
+        name: &str,
+        part: &T,
+    ) -> std::thread::Result<()> {
+        let (path, names) = (self.path.clone(), self.names.clone());
+        let (parts, modules) = (self.parts.len(), self.modules.len());
+        let (later, problems) = (self.later.len(), self.problems.len());
+        let done = catch_unwind(AssertUnwindSafe(|| self.part(name, part)));
+        if done.is_err() {
+            (self.path, self.names) = (path, names);
+            self.parts.truncate(parts);
+            self.modules.truncate(modules);
+            self.later.truncate(later);
+            self.problems.truncate(problems);
+        }
+        done
     }
 
     fn within(&mut self, name: &str, save: impl FnOnce(&mut Self)) {

@@ -10,12 +10,17 @@ use super::{Logger, LoggerError};
 
 const STEP: &str = "step";
 
+/// The first row of the settings.
+const SETTINGS: [&str; 2] = ["name", "value"];
+
 /// Writes a CSV file: the first column is `step`, the others are named as the values; a cell without
-/// a value is empty, and what is not finite reads `NaN`, `inf` or `-inf`.
+/// a value is empty, and what is not finite reads `NaN`, `inf` or `-inf`. Numbers are as short as they
+/// can be to come back to the last bit: `0.5`, `1e-300`.
 ///
 /// A name that comes later gets a column of its own; the file is replaced once for it. Settings go
-/// into a second file, `metrics.settings.csv` next to `metrics.csv`. A file that is there already is
-/// continued; [`resume_at`](Logger::resume_at) drops what a resumed run repeats.
+/// into a second file, `metrics.csv.settings.csv` next to `metrics.csv`. A file that is there already
+/// is continued, and one of something else refused; [`resume_at`](Logger::resume_at) drops what a
+/// resumed run repeats.
 ///
 /// ```
 /// use burn_fabric::{CsvLogger, Loggers};
@@ -48,45 +53,52 @@ impl CsvLogger {
         if let Some(columns) = &self.columns {
             return Ok(columns.clone());
         }
-        let contents = self.lines.read()?;
-        if contents.is_empty() {
+        let rows = self.rows()?;
+        let Some(header) = rows.first() else {
             return Ok(Vec::new());
-        }
-        let header = self.rows(&contents)?.swap_remove(0);
+        };
         let columns: Vec<String> = header.iter().skip(1).map(str::to_owned).collect();
         self.columns = Some(columns.clone());
         Ok(columns)
     }
 
-    /// All rows of a file that is this logger's, the header first.
-    fn rows(&self, contents: &[u8]) -> Result<Vec<StringRecord>, LoggerError> {
+    /// All rows of a file that is this logger's, the header first, but for one that a killed process
+    /// left unfinished; none where there is no file.
+    fn rows(&self) -> Result<Vec<StringRecord>, LoggerError> {
         let other = |found: String| LoggerError::OtherFile {
             path: self.lines.path().to_owned(),
             found,
         };
+        let (contents, rest) = self.lines.read_split()?;
         let mut reader = ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
-            .from_reader(contents);
+            .from_reader(&*contents);
         let rows: Result<Vec<StringRecord>, _> = reader.records().collect();
         let rows = rows.map_err(|error| other(error.to_string()))?;
-        match rows.first() {
-            Some(header) if header.get(0) == Some(STEP) => Ok(rows),
-            Some(header) => Err(other(format!(
-                "a first column called `{}`",
-                header.get(0).unwrap_or_default()
-            ))),
-            None => Err(other("empty lines".to_owned())),
+        // The header is always written whole.
+        let width = match rows.first() {
+            Some(header) if header.get(0) == Some(STEP) => header.len(),
+            Some(header) => {
+                let first = header.get(0).unwrap_or_default();
+                return Err(other(format!("a first column called `{first}`")));
+            }
+            None if !contents.is_empty() => return Err(other("empty lines".to_owned())),
+            None => 0,
+        };
+        match begins_row(&rest, width) {
+            true => Ok(rows),
+            false => {
+                let rest = String::from_utf8_lossy(&rest);
+                let shown: String = rest.chars().take(40).collect();
+                Err(other(format!("a last line {shown:?} without an end")))
+            }
         }
     }
 
     /// Make a column for each of `columns`, which begin with those that are there.
     fn widen(&mut self, columns: Vec<String>) -> Result<(), LoggerError> {
-        let contents = self.lines.read()?;
-        let rows = match contents.is_empty() {
-            true => Vec::new(),
-            false => self.rows(&contents)?,
-        };
+        let rows = self.rows()?;
         let width = columns.len() + 1;
         let header = [STEP].into_iter().chain(columns.iter().map(String::as_str));
         let rows = rows.iter().skip(1).map(|row| {
@@ -100,7 +112,9 @@ impl CsvLogger {
     }
 
     fn settings_path(&self) -> PathBuf {
-        self.lines.path().with_extension("settings.csv")
+        let mut path = self.lines.path().as_os_str().to_owned();
+        path.push(".settings.csv");
+        path.into()
     }
 }
 
@@ -115,6 +129,37 @@ where
         writer.write_record(row).expect("a vector takes all bytes");
     }
     writer.into_inner().expect("a vector takes all bytes")
+}
+
+/// Whether a row of so many cells can begin so: with a step, behind it numbers and cells without one,
+/// the last cell as far as it was written.
+fn begins_row(rest: &[u8], width: usize) -> bool {
+    if rest.is_empty() {
+        return true;
+    }
+    let Ok(rest) = std::str::from_utf8(rest) else {
+        return false;
+    };
+    let mut cells: Vec<&str> = rest.split(',').collect();
+    let Some(last) = cells.pop().filter(|_| cells.len() < width) else {
+        return false;
+    };
+    let of_number = |c: char| c.is_ascii_digit() || "+-.eENainf".contains(c);
+    match cells.split_first() {
+        None => last.bytes().all(|byte| byte.is_ascii_digit()),
+        Some((step, values)) => {
+            let is_value = |cell: &&str| cell.is_empty() || cell.parse::<f64>().is_ok();
+            step.parse::<u64>().is_ok()
+                && values.iter().all(is_value)
+                && last.chars().all(of_number)
+        }
+    }
+}
+
+/// As short as it can be: a power of ten far from 1 as an exponent, and no point behind a whole number.
+fn cell(value: f64) -> String {
+    let text = format!("{value:?}");
+    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
 /// The step of a row; none where the cell is no number.
@@ -144,28 +189,30 @@ impl Logger for CsvLogger {
         let cells = columns.iter().map(|column| {
             // The last one, where a name is there twice.
             let value = values.iter().rfind(|(name, _)| name == column);
-            value.map_or_else(String::new, |(_, value)| value.to_string())
+            value.map_or_else(String::new, |(_, value)| cell(*value))
         });
         let row = std::iter::once(step.to_string()).chain(cells);
         self.lines.append(&lines([row]))
     }
 
     fn log_settings(&mut self, settings: &[(String, String)]) -> Result<(), LoggerError> {
-        let header = ("name", "value");
+        let mut file = Lines::at(self.settings_path());
+        let (there, rest) = file.read_split()?;
+        let is_ours = there.starts_with(&lines([SETTINGS])) && rest.is_empty();
+        if !is_ours && !(there.is_empty() && rest.is_empty()) {
+            return Err(LoggerError::OtherFile {
+                path: file.path().to_owned(),
+                found: "no table of `name` and `value`".to_owned(),
+            });
+        }
         let rows = settings
             .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()));
-        let rows = std::iter::once(header).chain(rows);
-        let rows = rows.map(|(name, value)| [name, value]);
-        Lines::at(self.settings_path()).replace(&lines(rows))
+            .map(|(name, value)| [name.as_str(), value.as_str()]);
+        file.replace(&lines(std::iter::once(SETTINGS).chain(rows)))
     }
 
     fn resume_at(&mut self, step: u64) -> Result<(), LoggerError> {
-        let contents = self.lines.read()?;
-        if contents.is_empty() {
-            return Ok(());
-        }
-        let rows = self.rows(&contents)?;
+        let rows = self.rows()?;
         let kept = |(i, row): &(usize, &StringRecord)| {
             *i == 0 || step_of(row).is_none_or(|of_row| of_row < step)
         };

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use self::picture::Points;
 use super::file::replace;
+use super::warn::warn;
 use super::{JsonLinesLogger, Logger, LoggerError};
 
 /// At least so long between two pictures that nobody asked for.
@@ -162,7 +163,7 @@ impl Drop for CurvesLogger {
         if !std::thread::panicking()
             && let Err(error) = self.draw()
         {
-            eprintln!("warning: {}: {error}", self.name());
+            warn(&format!("{}: {error}", self.name()));
         }
     }
 }

@@ -76,12 +76,8 @@ impl Lines {
         &self.path
     }
 
-    /// What is there, without a last line that a killed process left unfinished; nothing where there is no file.
-    pub(super) fn read(&self) -> Result<Vec<u8>, LoggerError> {
-        Ok(self.read_split()?.0)
-    }
-
-    /// What is there, and the unfinished line behind it.
+    /// What is there, and a last line without its end: whose it is decides the caller, before anything is
+    /// appended. Nothing where there is no file.
     pub(super) fn read_split(&self) -> Result<(Vec<u8>, Vec<u8>), LoggerError> {
         match fs::read(&self.path) {
             Ok(mut bytes) => {

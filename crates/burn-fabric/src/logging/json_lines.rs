@@ -63,7 +63,7 @@ impl JsonLinesLogger {
         match rest.first() {
             None => {}
             // Each of this logger's lines begins so; only its end may be what is missing.
-            Some(b'{') if serde_json::from_slice::<Value>(&rest).is_err() => {}
+            Some(b'{') if serde_json::from_slice::<Value>(&rest).is_err_and(|e| e.is_eof()) => {}
             Some(_) => self.step_of(&rest).map(|_| ())?,
         }
         Ok(lines)

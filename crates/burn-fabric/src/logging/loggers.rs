@@ -1,9 +1,9 @@
 //! Several loggers, none of which stops a training.
 
-use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::warn::{message_of, warn};
 use super::{Logger, LoggerError};
 
 /// Several loggers, called in order. Whatever goes wrong in one is said once on stderr, and neither
@@ -131,7 +131,7 @@ impl Loggers {
             step: None,
             error,
         };
-        eprintln!("warning: {problem}");
+        warn(&problem.to_string());
         self.problems.push(problem);
     }
 
@@ -165,7 +165,7 @@ impl Loggers {
                 Ok(Err(error)) => error,
                 Err(panic) => {
                     entry.panicked = true;
-                    let message = text_of(panic.as_ref());
+                    let message = message_of(&*panic);
                     LoggerError::Panicked { message }
                 }
             };
@@ -177,7 +177,7 @@ impl Loggers {
                     step,
                     error,
                 };
-                eprintln!("warning: {problem}; the training goes on");
+                warn(&format!("{problem}; the training goes on"));
                 self.problems.push(problem);
             }
         }
@@ -188,15 +188,22 @@ impl Entry {
     fn say_lost(&mut self, what: &str) {
         let lost = std::mem::take(&mut self.lost);
         if lost > 0 {
-            eprintln!("warning: {} {what}: {lost} calls", self.name);
+            warn(&format!("{} {what}: {lost} calls", self.name));
         }
     }
 }
 
 impl Drop for Loggers {
     fn drop(&mut self) {
-        for entry in &mut self.loggers {
+        for mut entry in self.loggers.drain(..) {
             entry.say_lost("lost");
+            // One that panics at its end stops as little as one that does before, and where a panic is
+            // under way already, a second that is not caught would abort the process.
+            let dropped = catch_unwind(AssertUnwindSafe(move || drop(entry.logger)));
+            if let Err(panic) = dropped {
+                let message = message_of(&*panic);
+                warn(&format!("{} panicked at its end: {message}", entry.name));
+            }
         }
     }
 }
@@ -206,10 +213,4 @@ impl fmt::Debug for Loggers {
         let names = self.loggers.iter().map(|entry| &entry.name);
         f.debug_list().entries(names).finish()
     }
-}
-
-fn text_of(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "without a text".to_owned())
 }

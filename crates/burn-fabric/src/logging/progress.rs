@@ -1,5 +1,7 @@
 //! How far a loop is, on a terminal.
 
+use std::io::Write;
+
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// A line that shows how far a training is: a bar, steps a second, the time left, the last loss.
@@ -46,9 +48,31 @@ impl TrainingProgress {
         self.bar.inc(1);
     }
 
-    /// So many steps are done, of no loss that is known: those before a checkpoint, say.
+    /// So many steps more are done, of no loss that is known.
     pub fn inc(&self, steps: u64) {
         self.bar.inc(steps);
+    }
+
+    /// An earlier process did so many steps, of which a checkpoint was loaded: the loop goes on from
+    /// there, and they count for neither the steps a second nor the time left.
+    ///
+    /// ```
+    /// use burn_fabric::prelude::*;
+    ///
+    /// let fabric = Fabric::builder().build()?;
+    /// let progress = fabric.progress(100);
+    /// let done = 40; // of the checkpoint
+    /// progress.resume_at(done);
+    /// for step in done..100 {
+    ///     progress.step(0.5);
+    /// }
+    /// # Ok::<(), FabricError>(())
+    /// ```
+    pub fn resume_at(&self, steps: u64) {
+        self.bar.set_position(steps);
+        // The estimate takes note of the position, and then only forgets when it was.
+        self.bar.tick();
+        self.bar.reset_eta();
     }
 
     /// Show a text behind the loss.
@@ -59,7 +83,10 @@ impl TrainingProgress {
     /// Print a line on stdout; the progress moves below it.
     pub fn println(&self, line: impl AsRef<str>) {
         // A bar that no terminal shows would swallow the line, were it printed through the bar.
-        self.bar.suspend(|| println!("{}", line.as_ref()));
+        self.bar.suspend(|| {
+            // A pipe that is closed is no reason to end a run, as `println!` would.
+            let _ = writeln!(std::io::stdout(), "{}", line.as_ref());
+        });
     }
 
     /// Take the line away.
@@ -98,6 +125,27 @@ mod tests {
         }
         progress.finish();
         assert_eq!(terminal.contents(), "");
+    }
+
+    #[test]
+    fn steps_of_an_earlier_process_count_for_no_rate() {
+        let before = 1_000_000_000_000_000;
+        let (terminal, progress) = shown(Some(before + 10));
+        progress.resume_at(before);
+        progress.step(0.5);
+        progress.bar.tick();
+        let line = terminal.contents();
+        assert!(
+            line.contains("1000000000000001/1000000000000010"),
+            "{line:?}"
+        );
+        // One step in more than a picosecond; with those before it is more, unless that takes hours.
+        let rate = progress.bar.per_sec();
+        assert!(rate < 1e12, "{rate}");
+        // Back to an earlier checkpoint.
+        progress.resume_at(7);
+        assert_eq!(progress.bar.position(), 7);
+        assert!(progress.bar.per_sec() < 1e12);
     }
 
     #[test]
