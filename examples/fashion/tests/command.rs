@@ -13,7 +13,8 @@ use test_assets::FASHION;
 const SIDE: usize = 28;
 
 /// Samples of two classes and noise, in the files' format: enough to learn from.
-fn write_samples(folder: &Path, name: &str, count: usize) {
+/// Of each ten labels so many are wrong.
+fn write_samples(folder: &Path, name: &str, count: usize, wrong: usize) {
     let (mut pixels, mut labels) = (Vec::new(), Vec::new());
     let mut noise = 1_u32;
     for sample in 0..count {
@@ -25,7 +26,8 @@ fn write_samples(folder: &Path, name: &str, count: usize) {
             let base = if is_bright { 150 } else { 0 };
             pixels.push(base + (noise >> 24) as u8 % 100);
         }
-        labels.push(label as u8);
+        let is_wrong = sample * 7 % 10 < wrong;
+        labels.push(label as u8 ^ u8::from(is_wrong));
     }
     let write = |kind: &str, header: &[u32], content: &[u8]| {
         let path = folder.join(format!("{name}-{kind}-ubyte.gz"));
@@ -46,9 +48,13 @@ struct Place(TempDir);
 
 impl Place {
     fn new() -> Self {
+        Self::with_wrong_labels(0)
+    }
+
+    fn with_wrong_labels(wrong: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        write_samples(folder.path(), "train", 600);
-        write_samples(folder.path(), "t10k", 200);
+        write_samples(folder.path(), "train", 600, wrong);
+        write_samples(folder.path(), "t10k", 200, wrong);
         Self(folder)
     }
 
@@ -120,6 +126,7 @@ fn a_wrong_value_gets_one_line_and_exit_code_2() {
         (&["--epochs", "0"], "1..=10000"),
         (&["--workers", "-1"], "'-1'"),
         (&["--device", "abacus"], "no accelerator is called `abacus`"),
+        (&["--precision", "f8"], "no precision is called `f8`"),
         (&["--resume", "a", "b"], "'b'"),
         (&["--colour"], "'--colour'"),
     ];
@@ -152,6 +159,7 @@ fn help_lists_the_options() {
         "--workers",
         "--config",
         "--device",
+        "--precision",
         "--out",
         "--resume",
     ] {
@@ -350,6 +358,64 @@ fn a_file_says_how_to_train() {
     }
     let error = place.refusal("refused", &["--config", "nowhere.toml"]);
     assert!(error.contains("`nowhere.toml` cannot be read"), "{error}");
+}
+
+/// Loss and test loss of each epoch.
+fn losses(out: &Path) -> Vec<[f64; 2]> {
+    let lines = metrics(out);
+    let numbers = lines.iter().skip(1).map(|line| {
+        let numbers: Vec<f64> = line.split(',').map(|part| part.parse().unwrap()).collect();
+        [numbers[1], numbers[2]]
+    });
+    numbers.collect()
+}
+
+/// Each run is a process of its own: Burn fixes the default dtype once. The test loss is that of the
+/// running statistics.
+#[test]
+fn each_precision_follows_the_losses_of_f32() {
+    // What nobody can learn, so that the losses stay far from zero.
+    let place = Place::with_wrong_labels(2);
+    let run = |precision: &str| {
+        // At its first scale, f16 leaves the first steps out, and would begin its curve later.
+        let config = place.out("config.toml");
+        let scale = match precision {
+            "mixed-f16" => "[fabric]\nloss_scale = 1024.0\n",
+            _ => "",
+        };
+        fs::write(&config, scale).unwrap();
+        let arguments = ["--epochs", "3", "--config", "config.toml", "--precision"];
+        let printed = place.train(precision, &[&arguments[..], &[precision]].concat());
+        (printed, losses(&place.out(precision)))
+    };
+    let (_, expected) = run("f32");
+    // The mean distance of an epoch, as a share of the first loss: the README promises these.
+    for (precision, dtype, most) in [
+        ("mixed-bf16", "bf16", [0.005, 0.03]),
+        ("mixed-f16", "f16", [0.002, 0.005]),
+        ("bf16", "bf16", [0.01, 0.03]),
+    ] {
+        let (printed, found) = run(precision);
+        // It is what it is called, weights and running statistics.
+        for path in ["first.convolution.weight ", "second.norm.running_var "] {
+            let line = printed.lines().find(|line| line.starts_with(path));
+            let words: Vec<&str> = line.unwrap().split_whitespace().collect();
+            assert!(words.contains(&dtype), "{precision}: {words:?}");
+        }
+        for (kind, most) in most.into_iter().enumerate() {
+            let apart = found.iter().zip(&expected);
+            let apart = apart.map(|(a, b)| (a[kind] - b[kind]).abs());
+            let apart = apart.sum::<f64>() / expected.len() as f64 / expected[0][kind];
+            let kind = ["loss", "test loss"][kind];
+            println!("{precision}: {kind} {apart:.5} of {most}");
+            assert!(
+                apart < most,
+                "{precision}: {kind} {apart}: {found:?}, not {expected:?}"
+            );
+        }
+        // And not f32 by another name.
+        assert_ne!(found, expected, "{precision}");
+    }
 }
 
 #[test]
