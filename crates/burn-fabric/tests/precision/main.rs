@@ -8,6 +8,7 @@ mod masters;
 mod model;
 mod overflow;
 mod refused;
+mod rotary;
 mod train;
 
 use std::path::Path;
