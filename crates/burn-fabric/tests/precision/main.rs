@@ -9,6 +9,7 @@ mod model;
 mod overflow;
 mod refused;
 mod rotary;
+mod statistics;
 mod train;
 
 use std::path::Path;
