@@ -21,6 +21,10 @@ struct Arguments {
     /// also one of several, as in cuda:1 [default: BURN_FABRIC_ACCELERATOR, else auto]
     #[arg(long)]
     device: Option<Accelerator>,
+    /// What the model is kept and computed in: f32, bf16, f16, mixed-bf16 or mixed-f16
+    /// [default: BURN_FABRIC_PRECISION, else f32]
+    #[arg(long)]
+    precision: Option<Precision>,
     /// The folder for metrics, picture and weights; created where it is missing
     #[arg(long, default_value = "runs/digits")]
     out: PathBuf,
@@ -36,6 +40,9 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let mut builder = Fabric::builder().seed(arguments.options.seed);
     if let Some(device) = &arguments.device {
         builder = builder.accelerator(device.clone());
+    }
+    if let Some(precision) = arguments.precision {
+        builder = builder.precision(precision);
     }
     let fabric = builder.build()?;
     println!("Settings:\n{fabric}\n");

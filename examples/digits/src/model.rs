@@ -4,7 +4,7 @@ use burn::module::Module;
 use burn::nn::loss::CrossEntropyLossConfig;
 use burn::nn::{BatchNorm, BatchNormConfig, Linear, LinearConfig};
 use burn::tensor::activation::relu;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, FloatDType, Tensor};
 use burn_fabric::prelude::*;
 use digits_common::{Batch, CLASSES, PIXELS};
 
@@ -31,10 +31,11 @@ impl Mlp {
         }
     }
 
-    /// `[samples, pixels]` to `[samples, digits]`.
+    /// `[samples, pixels]` to `[samples, digits]`, in f32 whatever the model computes in: a loss of half
+    /// precision would be none.
     pub fn forward(&self, images: Tensor<2>) -> Tensor<2> {
         let hidden = self.norm.forward(self.hidden.forward(images));
-        self.output.forward(relu(hidden))
+        self.output.forward(relu(hidden)).cast(FloatDType::F32)
     }
 
     /// The mean cross-entropy of a batch.

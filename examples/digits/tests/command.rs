@@ -17,6 +17,7 @@ fn a_wrong_value_gets_one_line_and_exit_code_2() {
         (&["--epochs", "0"], "1..=10000"),
         (&["--epochs", "1.5"], "'1.5' for '--epochs"),
         (&["--device", "abacus"], "no accelerator is called `abacus`"),
+        (&["--precision", "f8"], "no precision is called `f8`"),
         (&["--colour"], "'--colour'"),
         (&["train"], "'train'"),
     ];
@@ -26,7 +27,7 @@ fn a_wrong_value_gets_one_line_and_exit_code_2() {
 #[test]
 fn help_lists_the_options() {
     let help = success(place().bare().arg("--help"));
-    for option in ["--seed", "--epochs", "--device", "--out"] {
+    for option in ["--seed", "--epochs", "--device", "--precision", "--out"] {
         assert!(help.contains(option), "{option}");
     }
 }
@@ -80,4 +81,47 @@ fn two_runs_with_one_seed_end_alike() {
         assert!(picture.contains(part), "{part}");
     }
     assert!(folder.join("weights.bpk").metadata().unwrap().len() > 0);
+}
+
+/// What is printed, and the mean loss of each epoch.
+fn losses(place: &Place, precision: &str) -> (String, Vec<f64>) {
+    let place_of = ["--device", "flex", "--precision", precision];
+    let arguments = [&["--epochs", "4"], &place_of[..]].concat();
+    let mut command = place.bare();
+    let printed = success(command.args(arguments).args(["--out", precision]));
+    let metrics = fs::read_to_string(place.out(precision).join("metrics.csv")).unwrap();
+    let loss = |line: &str| line.split(',').nth(1).unwrap().parse().unwrap();
+    let losses: Vec<f64> = metrics.lines().skip(1).map(loss).collect();
+    assert_eq!(losses.len(), 4, "{metrics}");
+    (printed, losses)
+}
+
+/// Each run is a process of its own: Burn fixes the default dtype once.
+#[test]
+fn each_precision_follows_the_losses_of_f32() {
+    let place = place();
+    let (_, expected) = losses(&place, "f32");
+    // The mean distance of an epoch, as a share of the first loss: the README promises these.
+    for (precision, dtype, most) in [
+        ("mixed-bf16", "bf16", 0.003),
+        ("mixed-f16", "f16", 0.001),
+        ("bf16", "bf16", 0.01),
+    ] {
+        let (printed, found) = losses(&place, precision);
+        // It is what it is called, weights and running statistics.
+        for path in ["hidden.weight ", "norm.running_var "] {
+            let line = printed.lines().rfind(|line| line.starts_with(path));
+            let words: Vec<&str> = line.unwrap().split_whitespace().collect();
+            assert!(words.contains(&dtype), "{precision}: {words:?}");
+        }
+        let apart = found.iter().zip(&expected).map(|(a, b)| (a - b).abs());
+        let apart = apart.sum::<f64>() / expected.len() as f64 / expected[0];
+        println!("{precision}: {apart:.5} of {most}");
+        assert!(
+            apart < most,
+            "{precision}: {apart}: {found:?}, not {expected:?}"
+        );
+        // And not f32 by another name.
+        assert_ne!(found, expected, "{precision}");
+    }
 }

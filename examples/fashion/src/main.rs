@@ -23,6 +23,10 @@ struct Arguments {
     /// also one of several, as in cuda:1 [default: BURN_FABRIC_ACCELERATOR, else auto]
     #[arg(long)]
     device: Option<Accelerator>,
+    /// What the model is kept and computed in: f32, bf16, f16, mixed-bf16 or mixed-f16
+    /// [default: BURN_FABRIC_PRECISION, else the file's, else f32]
+    #[arg(long)]
+    precision: Option<Precision>,
     /// The folder for checkpoints, metrics, curves and weights; created where it is missing
     #[arg(long, value_name = "DIR", default_value = "runs/fashion")]
     out: PathBuf,
@@ -47,6 +51,9 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     }
     if let Some(device) = &arguments.device {
         builder = builder.accelerator(device.clone());
+    }
+    if let Some(precision) = arguments.precision {
+        builder = builder.precision(precision);
     }
     let fabric = builder.build()?;
     println!("Settings:\n{fabric}\n{settings}\n");

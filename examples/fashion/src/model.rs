@@ -8,7 +8,7 @@ use burn::nn::{
     BatchNorm, BatchNormConfig, Dropout, DropoutConfig, Linear, LinearConfig, PaddingConfig2d,
 };
 use burn::tensor::activation::relu;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, FloatDType, Tensor};
 use burn_fabric::prelude::*;
 use fashion_common::{Batch, CLASSES, SIDE};
 
@@ -74,12 +74,14 @@ impl Cnn {
         }
     }
 
-    /// `[samples, 1, rows, columns]` to `[samples, classes]`.
+    /// `[samples, 1, rows, columns]` to `[samples, classes]`, in f32 whatever the model computes in: a
+    /// loss of half precision would be none.
     pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
         let found = self.second.forward(self.first.forward(images));
         let found = self.dropout.forward(found.flatten::<2>(1, 3));
         let hidden = relu(self.hidden.forward(found));
-        self.output.forward(self.dropout.forward(hidden))
+        let scores = self.output.forward(self.dropout.forward(hidden));
+        scores.cast(FloatDType::F32)
     }
 
     /// The mean cross-entropy of a batch.

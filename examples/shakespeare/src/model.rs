@@ -9,7 +9,7 @@ use burn::nn::{
     RotaryEncoding, RotaryEncodingConfig,
 };
 use burn::tensor::activation::softmax;
-use burn::tensor::{Bool, Device, FloatDType, Int, Tensor, TensorData};
+use burn::tensor::{Bool, Device, FloatDType, Int, Tensor};
 use burn_fabric::prelude::*;
 
 use crate::{Batch, Shape};
@@ -57,25 +57,6 @@ pub struct Attention {
 pub struct Head {
     /// `[symbols, width]`.
     pub weight: Param<Tensor<2>>,
-}
-
-/// A rotary encoding with a table of its own: Burn computes angles in the device's default dtype,
-/// and those of bf16 are off by a quarter of a radian at the hundredth place. Here only the sines and
-/// cosines are rounded.
-fn rotary(context: usize, features: usize, device: &Device) -> RotaryEncoding {
-    let config = RotaryEncodingConfig::new(context, features);
-    let mut table = Vec::with_capacity(2 * context * features);
-    for place in 0..context {
-        for feature in 0..features {
-            // Two features turn together.
-            let exponent = (feature / 2 * 2) as f64 / features as f64;
-            let angle = place as f64 / f64::from(config.theta).powf(exponent);
-            table.extend([angle.cos() as f32, angle.sin() as f32]);
-        }
-    }
-    let mut rotary = config.init(device);
-    rotary.freq_complex = Tensor::from_data(TensorData::new(table, [context, features, 2]), device);
-    rotary
 }
 
 impl Attention {
@@ -141,7 +122,8 @@ impl Transformer {
         let embedding = EmbeddingConfig::new(symbols, shape.width);
         let embedding = embedding.with_initializer(initializer).init(device);
         Self {
-            rotary: rotary(shape.context, shape.width / shape.heads, device),
+            rotary: RotaryEncodingConfig::new(shape.context, shape.width / shape.heads)
+                .init(device),
             blocks: (0..shape.layers)
                 .map(|_| Block::new(shape, device))
                 .collect(),

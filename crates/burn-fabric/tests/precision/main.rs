@@ -8,7 +8,9 @@ mod masters;
 mod model;
 mod overflow;
 mod refused;
+mod rotary;
 mod several;
+mod statistics;
 mod train;
 
 use std::path::Path;
