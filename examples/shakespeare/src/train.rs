@@ -42,12 +42,13 @@ fn test(
     })?
 }
 
-/// Train from where the state is, to the end, a callback's or the last step's, or to an interrupt; what the model becomes follows from
-/// its weights, the texts, the seed and the settings alone.
+/// Train from where the state is, to the end, a callback's or the last step's, or to an interrupt; what the
+/// model becomes follows from its weights, the texts, the seed and the settings alone.
 ///
 /// # Errors
 /// As [`Fabric::backward`], [`add`](burn_fabric::Accumulation::add), [`Fabric::clip_gradients`],
-/// [`FabricOptimizer::step`], [`Callbacks::after_step`] and [`Checkpoints::save`]; where a batch cannot be made.
+/// [`FabricOptimizer::step`], [`Callbacks::after_step`] and [`Checkpoints::save`]; where a batch cannot
+/// be made.
 pub fn train(
     fabric: &Fabric,
     training: &mut Training,
@@ -58,7 +59,7 @@ pub fn train(
 ) -> Result<Ended, FabricError> {
     let (steps, test_every) = (training.settings.steps, training.settings.test_every);
     let progress = fabric.progress(u64::from(steps));
-    progress.inc(u64::from(training.steps()));
+    progress.resume_at(u64::from(training.steps()));
     training.journal.begin(&progress);
     while !training.is_over() {
         let mut losses = Vec::new();

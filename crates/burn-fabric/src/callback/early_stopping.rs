@@ -43,24 +43,39 @@ pub struct EarlyStopping {
 }
 
 /// What it remembers from one evaluation to the next, and from one process to the next.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Memory {
+    /// Of which value this is, and which is better.
+    watched: String,
     /// The step and the value.
     best: Option<(u64, f64)>,
     waited: u64,
+    /// Whether it asked for a stop; whoever evaluates again goes on.
+    stopped: bool,
 }
 
 impl EarlyStopping {
     /// Watch a value of the evaluations. The third in a row that is no better ends the run, unless
     /// [`patience`](EarlyStopping::patience) says otherwise.
     pub fn new(value: impl Into<String>, better: Better) -> Self {
+        let value = value.into();
+        let direction = match better {
+            Better::Lower => "the lower",
+            Better::Higher => "the higher",
+        };
+        let memory = Memory {
+            watched: format!("{value}, {direction}"),
+            best: None,
+            waited: 0,
+            stopped: false,
+        };
         Self {
-            value: value.into(),
+            value,
             better,
             patience: 3,
             min_delta: 0.0,
             stop_on_nan: false,
-            memory: Memory::default(),
+            memory,
         }
     }
 
@@ -96,7 +111,7 @@ impl EarlyStopping {
         self.memory.best
     }
 
-    /// Evaluations since then.
+    /// Evaluations since then; after a stop that was cleared, since that.
     pub fn waited(&self) -> u64 {
         self.memory.waited
     }
@@ -136,20 +151,27 @@ impl<S: 'static> Callback<S> for EarlyStopping {
             let value = name.clone();
             return Err(FabricError::ValueIsNaN { value, step }.into());
         }
-        if self.is_better(value) {
-            self.memory = Memory {
-                best: Some((step, value)),
-                waited: 0,
-            };
+        let is_better = self.is_better(value);
+        let memory = &mut self.memory;
+        // A loop that goes on after a stop has the whole patience again.
+        if is_better || std::mem::take(&mut memory.stopped) {
+            memory.waited = 0;
+        }
+        if is_better {
+            memory.best = Some((step, value));
+            memory.stopped = false;
             return Ok(Flow::Continue);
         }
-        self.memory.waited += 1;
-        match self.memory.best {
-            Some((at, best)) if self.memory.waited >= self.patience => Ok(Flow::Stop(format!(
-                "`{name}` is no better than {best}, of step {at}, at step {step} and for {} \
-                 evaluations",
-                self.memory.waited
-            ))),
+        memory.waited += 1;
+        let waited = memory.waited;
+        match memory.best {
+            Some((at, best)) if waited >= self.patience => {
+                memory.stopped = true;
+                Ok(Flow::Stop(format!(
+                    "`{name}` is no better than {best}, of step {at}, at step {step} and for \
+                     {waited} evaluations"
+                )))
+            }
             _ => Ok(Flow::Continue),
         }
     }
@@ -159,6 +181,13 @@ impl<S: 'static> Callback<S> for EarlyStopping {
     }
 
     fn load_state<'s>(&'s mut self, loading: &mut Loading<'s>) {
-        loading.value("memory", &mut self.memory);
+        let expected = self.memory.watched.clone();
+        loading.value_that("memory", &mut self.memory, move |memory| {
+            let found = memory.watched.clone();
+            match found == expected {
+                true => Ok(()),
+                false => Err(FabricError::OtherValueWatched { found, expected }),
+            }
+        });
     }
 }

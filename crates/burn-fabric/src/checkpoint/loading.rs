@@ -58,6 +58,24 @@ impl<'s> Loading<'s> {
         self.within(name, |loading| loading.put(value));
     }
 
+    /// Load a value by its name if it may take the place of the one here.
+    pub(crate) fn value_that<T: DeserializeOwned>(
+        &mut self,
+        name: &str,
+        value: &'s mut T,
+        fits: impl FnOnce(&T) -> Result<(), FabricError>,
+    ) {
+        self.within(name, |loading| {
+            let Some((_, loaded)) = loading.take(Kind::Value) else {
+                return;
+            };
+            match fits(&loaded) {
+                Ok(()) => loading.commit(move || *value = loaded),
+                Err(problem) => loading.refuse(problem),
+            }
+        });
+    }
+
     /// Load a part by its name; one that panics is as if it had not been asked.
     pub(crate) fn try_part<T: TrainingState + ?Sized>(
         &mut self,

@@ -1,7 +1,10 @@
 //! TensorBoard's event files.
 //!
 //! The format is written here, three messages of protobuf in records with CRC-32C sums, and only the
-//! sums come from a crate.
+//! sums come from a crate. There are two crates of the format, neither kept up: `tensorboard-rs` 0.5.9
+//! panics where a file cannot be made or written, in a thread of its own where nobody can catch it, and
+//! brings old lines of protobuf and of image codecs; `tboard` 0.1.1 needs `protoc` in the build and an
+//! old line of prost. What a file must hold is small, and TensorBoard's own reader holds it in a test.
 
 use std::fs::{self, File};
 use std::io;
