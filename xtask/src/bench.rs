@@ -67,7 +67,7 @@ pub fn run(workspace: &Workspace, bench: &Bench) -> Result<()> {
         // What is timed.
         run_command(&mut workspace.cargo("build --release --package minilm"))?;
     }
-    let devices = device.map(TestDevice::each).unwrap_or_default();
+    let devices = TestDevice::each(device.as_slice());
     let mut arguments = format!("run --release --package burn-fabric-bench --bin {name}");
     for feature in devices.iter().filter_map(|device| device.feature()) {
         arguments.push_str(&format!(" --features burn-fabric/{feature}"));

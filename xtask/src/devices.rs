@@ -45,12 +45,11 @@ pub enum TestDevice {
 }
 
 impl TestDevice {
-    /// The devices it stands for.
-    pub fn each(self) -> Vec<Self> {
-        match self {
-            Self::All => vec![Self::Flex, Self::Wgpu, Self::Libtorch],
-            one => vec![one],
-        }
+    /// The devices that these stand for, each once, in the order of the list above.
+    pub fn each(named: &[Self]) -> Vec<Self> {
+        let has = |device: &Self| named.contains(device) || named.contains(&Self::All);
+        let each = [Self::Flex, Self::Wgpu, Self::Libtorch].into_iter();
+        each.filter(has).collect()
     }
 
     /// What a Fabric calls it.
@@ -84,10 +83,10 @@ impl TestDevice {
     }
 }
 
-/// Run the tests on `device`. Fails where one fails, where a device is not there, and where devices
-/// ran other numbers of tests than the list of what they cannot do accounts for.
-pub fn run(workspace: &Workspace, device: TestDevice) -> Result<()> {
-    let devices = device.each();
+/// Run the tests on each of `devices`. Fails where one fails, where a device is not there, and where
+/// devices ran other numbers of tests than the list of what they cannot do accounts for.
+pub fn run(workspace: &Workspace, devices: &[TestDevice]) -> Result<()> {
+    let devices = TestDevice::each(devices);
     let environment = match devices.contains(&TestDevice::Libtorch) {
         true => LibTorch::prepare(workspace)?.environment()?.to_vec(),
         false => Vec::new(),
@@ -292,6 +291,14 @@ fn passed(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn devices_are_each_named_once() {
+        use TestDevice::{All, Flex, Libtorch, Wgpu};
+        assert_eq!(TestDevice::each(&[All, Wgpu]), [Flex, Wgpu, Libtorch]);
+        assert_eq!(TestDevice::each(&[Libtorch, Wgpu, Wgpu]), [Wgpu, Libtorch]);
+        assert_eq!(TestDevice::each(&[]), []);
+    }
 
     #[test]
     fn results_are_read_from_what_a_test_program_prints() {

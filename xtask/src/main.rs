@@ -45,9 +45,10 @@ enum Command {
         /// Only check that the tests that must exist do.
         #[arg(long)]
         names_only: bool,
-        /// Run the tests that concern devices, on this one; without it everything runs, on flex.
-        #[arg(long, conflicts_with = "names_only")]
-        device: Option<devices::TestDevice>,
+        /// Run the tests that concern devices, on these (`--device wgpu,libtorch`); without it
+        /// everything runs, on flex.
+        #[arg(long, value_delimiter = ',', conflicts_with = "names_only")]
+        device: Vec<devices::TestDevice>,
     },
     /// Prepare a libtorch, and print the variables to build and run with: eval "$(cargo xtask
     /// libtorch)".
@@ -100,11 +101,8 @@ fn execute(command: Command) -> Result<()> {
         Command::Test {
             names_only: true, ..
         } => test::check_names(&workspace),
-        Command::Test {
-            device: Some(device),
-            ..
-        } => devices::run(&workspace, device),
-        Command::Test { .. } => test::run(&workspace),
+        Command::Test { device, .. } if device.is_empty() => test::run(&workspace),
+        Command::Test { device, .. } => devices::run(&workspace, &device),
         Command::Libtorch => libtorch::print(&workspace),
         Command::Assets { which } => assets::fetch(which),
         Command::Docs => docs::check(&workspace),
