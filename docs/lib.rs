@@ -142,6 +142,7 @@ mod tests {
             include_str!("../crates/burn-fabric/src/checkpoint/load.rs"),
             include_str!("../crates/burn-fabric/src/checkpoint/save.rs"),
             include_str!("../crates/burn-fabric/src/fabric.rs"),
+            include_str!("../crates/burn-fabric/src/logging/settings.rs"),
             include_str!("../crates/burn-fabric/src/module.rs"),
         ]
         .concat();

@@ -2,5 +2,5 @@
 
 #[test]
 fn misuse_does_not_compile() {
-    trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
+    compile_fail::refuses(&["tests/ui"]);
 }

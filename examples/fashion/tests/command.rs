@@ -331,30 +331,3 @@ fn each_precision_follows_the_losses_of_f32() {
         assert_ne!(found, expected, "{precision}");
     }
 }
-
-#[test]
-fn real_samples_are_learnt_from() {
-    let Some(folder) = FASHION.for_test() else {
-        return;
-    };
-    let place = Place::new();
-    let real = ["--data", folder.to_str().unwrap(), "--epochs", "2"];
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fashion"));
-    command.current_dir(place.0.path()).args(real);
-    command.args([
-        "--train-samples",
-        "512",
-        "--test-samples",
-        "256",
-        "--batch-size",
-        "32",
-    ]);
-    let output = command.args(["--device", "flex"]).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let printed = text(&output.stdout);
-    let accuracy = printed.lines().last().unwrap();
-    let accuracy = accuracy.strip_prefix("test accuracy: ").unwrap();
-    // Chance would be 0.1.
-    assert!(accuracy.parse::<f32>().unwrap() > 0.55, "{printed}");
-    assert!(place.out("runs/fashion/weights.bpk").exists());
-}

@@ -33,7 +33,7 @@ fn an_error_stops_the_run_or_is_reported_by_name() {
         "b before step 5",
     ];
     assert_eq!(lines(&log), expected);
-    let [first, second] = reporting.problems() else {
+    let [first, second] = reporting.problems()[..] else {
         panic!("{:?}", reporting.problems());
     };
     assert_eq!(first.to_string(), error.to_string());
