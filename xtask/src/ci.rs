@@ -2,13 +2,20 @@
 
 use anyhow::Result;
 
+use crate::devices::TestDevice;
 use crate::steps::{Step, run_all};
 use crate::workspace::{Workspace, run as run_command};
 use crate::{docs, package, test};
 
 /// Run every check; with `skip_tests` the tests are only checked for their names, with `skip_lints`
-/// nothing is compiled for clippy, rustdoc or the programs.
-pub fn run(workspace: &Workspace, skip_tests: bool, skip_lints: bool) -> Result<()> {
+/// nothing is compiled for clippy, rustdoc or the programs. The names are those of the build with
+/// `devices` beside flex.
+pub fn run(
+    workspace: &Workspace,
+    skip_tests: bool,
+    skip_lints: bool,
+    devices: &[TestDevice],
+) -> Result<()> {
     let cargo = |arguments| run_cargo(workspace, arguments);
     let mut steps = vec![
         Step::new("format", move || cargo("fmt --all --check")),
@@ -21,7 +28,9 @@ pub fn run(workspace: &Workspace, skip_tests: bool, skip_lints: bool) -> Result<
         }));
         steps.push(Step::new("rustdoc", || rustdoc(workspace)));
     }
-    steps.push(Step::new("test names", || test::check_names(workspace)));
+    steps.push(Step::new("test names", || {
+        test::check_names(workspace, devices)
+    }));
     if !skip_tests {
         steps.push(Step::new("tests", || test::run_tests(workspace)));
         steps.push(Step::new("doc tests", || test::run_doc_tests(workspace)));

@@ -1,5 +1,5 @@
-//! The tests on each device: one build with all that is needed, and every test program run once for
-//! each device.
+//! The tests on each device: one build of everything with all that is needed, and every test program
+//! that concerns devices run once for each.
 
 mod tally;
 
@@ -123,15 +123,10 @@ fn build(
     devices: &[TestDevice],
     environment: &Environment,
 ) -> Result<Vec<Program>> {
-    let mut arguments = "test --no-run --tests --message-format json-render-diagnostics".to_owned();
-    for package in PACKAGES.iter().chain(&["device-under-test"]) {
-        arguments.push_str(&format!(" --package {package}"));
-    }
-    for feature in devices.iter().filter_map(|device| device.feature()) {
-        for package in ["burn-fabric", "device-under-test"] {
-            arguments.push_str(&format!(" --features {package}/{feature}"));
-        }
-    }
+    let arguments = format!(
+        "test --no-run --workspace --tests --message-format json-render-diagnostics{}",
+        features(devices)
+    );
     println!("$ cargo {arguments}");
     let mut command = workspace.cargo(&arguments);
     command.envs(environment.iter().map(|(name, value)| (name, value)));
@@ -143,6 +138,19 @@ fn build(
         "cargo built no test program `{PROBE}`"
     );
     Ok(programs)
+}
+
+/// What builds the tests of the workspace with these devices, after a space.
+pub fn features(devices: &[TestDevice]) -> String {
+    let features = devices.iter().filter_map(|device| device.feature());
+    let features = features.flat_map(|feature| {
+        ["burn-fabric", "device-under-test"].map(|package| format!("{package}/{feature}"))
+    });
+    let features: Vec<String> = features.collect();
+    match features.is_empty() {
+        true => String::new(),
+        false => format!(" --features {}", features.join(",")),
+    }
 }
 
 /// The programs that cargo says it built.
@@ -298,6 +306,17 @@ mod tests {
         assert_eq!(TestDevice::each(&[All, Wgpu]), [Flex, Wgpu, Libtorch]);
         assert_eq!(TestDevice::each(&[Libtorch, Wgpu, Wgpu]), [Wgpu, Libtorch]);
         assert_eq!(TestDevice::each(&[]), []);
+    }
+
+    #[test]
+    fn devices_bring_their_features_to_both_packages() {
+        let devices = TestDevice::each(&[TestDevice::All]);
+        assert_eq!(
+            features(&devices),
+            " --features burn-fabric/wgpu,device-under-test/wgpu,burn-fabric/libtorch,\
+             device-under-test/libtorch"
+        );
+        assert_eq!(features(&[TestDevice::Flex]), "");
     }
 
     #[test]

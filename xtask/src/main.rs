@@ -39,6 +39,10 @@ enum Command {
         /// Do not compile everything once more for clippy, rustdoc and the programs.
         #[arg(long)]
         skip_lints: bool,
+        /// Look for the names of the tests in the build with these devices, which a run of the tests
+        /// with them has made.
+        #[arg(long, value_delimiter = ',', requires = "skip_tests")]
+        device: Vec<devices::TestDevice>,
     },
     /// All tests and doc tests, once the tests that must exist do.
     Test {
@@ -97,10 +101,11 @@ fn execute(command: Command) -> Result<()> {
         Command::Ci {
             skip_tests,
             skip_lints,
-        } => ci::run(&workspace, skip_tests, skip_lints),
+            device,
+        } => ci::run(&workspace, skip_tests, skip_lints, &device),
         Command::Test {
             names_only: true, ..
-        } => test::check_names(&workspace),
+        } => test::check_names(&workspace, &[]),
         Command::Test { device, .. } if device.is_empty() => test::run(&workspace),
         Command::Test { device, .. } => devices::run(&workspace, &device),
         Command::Libtorch => libtorch::print(&workspace),

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 
+use crate::devices::{TestDevice, features};
 use crate::expected::{Expected, expected};
 use crate::workspace::{Workspace, output, run as run_command};
 
 /// Check the names, then run everything.
 pub fn run(workspace: &Workspace) -> Result<()> {
-    check_names(workspace)?;
+    check_names(workspace, &[])?;
     run_tests(workspace)?;
     run_doc_tests(workspace)
 }
@@ -28,11 +29,14 @@ pub fn run_doc_tests(workspace: &Workspace) -> Result<()> {
     run_command(&mut workspace.cargo("test --workspace --doc"))
 }
 
-/// Fail with the list of the tests that must exist and do not.
-pub fn check_names(workspace: &Workspace) -> Result<()> {
+/// Fail with the list of the tests that must exist and do not, in the build with these devices beside
+/// flex.
+pub fn check_names(workspace: &Workspace, devices: &[TestDevice]) -> Result<()> {
     let expected = expected(workspace)?;
-    let ignored = list(workspace, "--ignored")?;
-    let active: BTreeSet<String> = list(workspace, "")?.difference(&ignored).cloned().collect();
+    let features = features(&TestDevice::each(devices));
+    let ignored = list(workspace, &features, "--ignored")?;
+    let all = list(workspace, &features, "")?;
+    let active: BTreeSet<String> = all.difference(&ignored).cloned().collect();
     let missing: Vec<&Expected> = expected
         .iter()
         .filter(|expected| !expected.is_among(&active))
@@ -54,9 +58,10 @@ pub fn check_names(workspace: &Workspace) -> Result<()> {
 }
 
 /// The names of all tests, without the modules they are in, as the runner lists them.
-fn list(workspace: &Workspace, filter: &str) -> Result<BTreeSet<String>> {
-    let arguments = "test --workspace --lib --bins --tests -- --list --format terse";
-    let listing = output(&mut workspace.cargo(&format!("{arguments} {filter}")))?;
+fn list(workspace: &Workspace, features: &str, filter: &str) -> Result<BTreeSet<String>> {
+    let build = format!("test --workspace --lib --bins --tests{features}");
+    let arguments = format!("{build} -- --list --format terse {filter}");
+    let listing = output(&mut workspace.cargo(&arguments))?;
     Ok(names(&listing))
 }
 

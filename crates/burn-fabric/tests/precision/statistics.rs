@@ -59,10 +59,10 @@ fn running_statistics_stop_near_what_they_are_of() {
     }
     for (precision, most) in [
         (Precision::F32, 1e-5),
-        (Precision::F16, 0.02),
-        (Precision::Bf16, 0.2),
-        (Precision::MixedF16, 0.02),
-        (Precision::MixedBf16, 0.2),
+        (Precision::F16, 0.01),
+        (Precision::Bf16, 0.08),
+        (Precision::MixedF16, 0.01),
+        (Precision::MixedBf16, 0.08),
     ] {
         let Some(text) = child(NAME, precision, Path::new("")) else {
             continue;
