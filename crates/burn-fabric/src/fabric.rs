@@ -129,7 +129,7 @@ impl Fabric {
         let meta = Meta::build_for(&self.inference_device(), |device| {
             let module = constructor(device);
             match has_norms_in_f32 {
-                true => norms_in_f32(module, &|_| true),
+                true => norms_in_f32(module, &|_, _| true),
                 false => module,
             }
         })?;
@@ -196,7 +196,7 @@ impl Fabric {
         let mut realized = module.set_up(&self.device, draws, weights)?;
         if has_norms_in_f32 {
             // Of a module that was built elsewhere; what was real is its owner's.
-            realized.module = norms_in_f32(realized.module, &|path| !real.0.contains(path));
+            realized.module = norms_in_f32(realized.module, &|path, _| !real.0.contains(path));
         }
         Ok(FabricModule::new(realized, has_norms_in_f32))
     }
@@ -253,6 +253,7 @@ impl Fabric {
         let mixed = Mixed {
             masters: self.settings.precision.is_some_and(Precision::is_mixed),
             scaler: self.scaler.clone(),
+            last_turn: AtomicU64::new(u64::MAX),
         };
         FabricOptimizer::new(target, config, self.settings.missing_gradients, mixed)
     }

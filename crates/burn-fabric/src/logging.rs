@@ -23,7 +23,7 @@ pub use progress::TrainingProgress;
 #[cfg(feature = "tensorboard")]
 pub use tensorboard::TensorBoardLogger;
 
-pub(crate) use warn::{message_of, warn};
+pub(crate) use warn::{message_of, message_of_caught, text_of, warn};
 
 /// Writes values by step somewhere. Give it to [`Loggers`], which calls it in the thread that trains:
 /// the loop waits for every method, so what takes long belongs into a thread of the logger's own.

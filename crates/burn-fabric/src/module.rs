@@ -141,7 +141,10 @@ impl<M: Materialize> FabricModule<M> {
                     .iter()
                     .filter(|entry| entry.dtype == Some(DType::F16));
                 let in_f16: HashSet<&str> = in_f16.map(|entry| &*entry.path).collect();
-                norms_in_f32(changed, &|path| !in_f16.contains(path))
+                // One that is lazy stays so, and is refused below.
+                norms_in_f32(changed, &|path, slot| {
+                    !in_f16.contains(path) && !slot.is_lazy()
+                })
             }
             false => changed,
         };

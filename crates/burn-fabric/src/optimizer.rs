@@ -77,6 +77,8 @@ pub(crate) struct Mixed {
     pub(crate) masters: bool,
     /// Of the losses that its gradients come from.
     pub(crate) scaler: Option<Arc<LossScaler>>,
+    /// The scaler's turn in which it stepped last.
+    pub(crate) last_turn: AtomicU64,
 }
 
 impl std::fmt::Debug for FabricOptimizer {

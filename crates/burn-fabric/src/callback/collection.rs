@@ -13,7 +13,7 @@ use super::seen::{
 use super::state::{PANICKED, STOP};
 use super::{Callback, CallbackResult, Flow};
 use crate::error::FabricError;
-use crate::logging::message_of;
+use crate::logging::{message_of, message_of_caught, warn};
 
 /// Callbacks, which the loop calls at its points: each in the order in which it was added.
 ///
@@ -289,6 +289,23 @@ impl<S: 'static> Callbacks<S> {
             }
         }
         Ok(())
+    }
+}
+
+impl<S> Drop for Callbacks<S> {
+    fn drop(&mut self) {
+        for entry in self.entries.drain(..) {
+            let (name, callback) = (entry.name, entry.callback);
+            // What a panic left broken may panic again at its end; while another panic is under way, that
+            // would abort the process.
+            let dropped = catch_unwind(AssertUnwindSafe(move || drop(callback)));
+            if let Err(panic) = dropped {
+                let message = message_of_caught(panic);
+                warn(&format!(
+                    "the callback `{name}` panicked at its end: {message}"
+                ));
+            }
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::seen::Point;
 use super::{Callback, CallbackResult, Flow};
 use crate::error::FabricError;
-use crate::logging::{message_of, warn};
+use crate::logging::{message_of_caught, text_of, warn};
 
 /// What becomes of an error or a panic in a callback.
 ///
@@ -53,7 +53,7 @@ impl Panicked {
 
     /// A save found out, and it is only reported.
     pub(super) fn reported_by_save(&self, problem: FabricError) {
-        warn(&problem.to_string());
+        warn(&text_of(&problem));
         // There is none yet: it was not called again.
         let _ = self.in_save.set(problem);
     }
@@ -103,7 +103,7 @@ impl<S> Entry<S> {
                 Err(FabricError::CallbackPanicked {
                     callback: callback(),
                     point,
-                    message: message_of(&*panic),
+                    message: message_of_caught(panic),
                 })
             }
         }
@@ -112,6 +112,6 @@ impl<S> Entry<S> {
 
 /// Say it, and keep it.
 pub(super) fn report(problems: &mut Vec<FabricError>, problem: FabricError) {
-    warn(&problem.to_string());
+    warn(&text_of(&problem));
     problems.push(problem);
 }

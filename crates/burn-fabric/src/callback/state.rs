@@ -8,7 +8,7 @@ use super::entry::{Entry, OnError, report};
 use super::seen::Point;
 use crate::checkpoint::{Loading, Saving, TrainingState};
 use crate::error::FabricError;
-use crate::logging::message_of;
+use crate::logging::message_of_caught;
 
 /// The part that is no callback's.
 pub(super) const STOP: &str = "stop_reason";
@@ -16,11 +16,11 @@ pub(super) const STOP: &str = "stop_reason";
 /// The part that names those of which nothing was kept; there only if there are such.
 pub(super) const PANICKED: &str = "panicked";
 
-fn panicked(callback: &str, point: Point, panic: &(dyn Any + Send)) -> FabricError {
+fn panicked(callback: &str, point: Point, panic: Box<dyn Any + Send>) -> FabricError {
     FabricError::CallbackPanicked {
         callback: callback.to_owned(),
         point,
-        message: message_of(panic),
+        message: message_of_caught(panic),
     }
 }
 
@@ -33,7 +33,7 @@ impl<S: 'static> TrainingState for Callbacks<S> {
                 && let Err(panic) = saving.try_part(&entry.part, &*entry.callback)
             {
                 entry.panicked.mark();
-                let problem = panicked(&entry.name, Point::SaveState, &*panic);
+                let problem = panicked(&entry.name, Point::SaveState, panic);
                 match entry.on_error.unwrap_or(self.on_error) {
                     OnError::Stop => saving.refuse(problem),
                     OnError::Report => entry.panicked.reported_by_save(problem),
@@ -74,13 +74,11 @@ impl<S: 'static> TrainingState for Callbacks<S> {
                 start_over.push(FabricError::CallbackStartsOver { callback });
             } else if let Err(panic) = loading.try_part(part, &mut **callback) {
                 mark.mark();
-                let problem = panicked(name, Point::LoadState, &*panic);
+                let problem = panicked(name, Point::LoadState, panic);
+                loading.pass_over(part);
                 match own.unwrap_or(*on_error) {
                     OnError::Stop => loading.refuse(problem),
-                    OnError::Report => {
-                        report(problems, problem);
-                        loading.pass_over(part);
-                    }
+                    OnError::Report => report(problems, problem),
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::warn::{message_of, warn};
+use super::warn::{message_of_caught, text_of, warn};
 use super::{Logger, LoggerError};
 
 /// Several loggers, called in order. Whatever goes wrong in one is said once on stderr, and neither
@@ -165,7 +165,7 @@ impl Loggers {
                 Ok(Err(error)) => error,
                 Err(panic) => {
                     entry.panicked = true;
-                    let message = message_of(&*panic);
+                    let message = message_of_caught(panic);
                     LoggerError::Panicked { message }
                 }
             };
@@ -177,7 +177,7 @@ impl Loggers {
                     step,
                     error,
                 };
-                warn(&format!("{problem}; the training goes on"));
+                warn(&format!("{}; the training goes on", text_of(&problem)));
                 self.problems.push(problem);
             }
         }
@@ -201,7 +201,7 @@ impl Drop for Loggers {
             // under way already, a second that is not caught would abort the process.
             let dropped = catch_unwind(AssertUnwindSafe(move || drop(entry.logger)));
             if let Err(panic) = dropped {
-                let message = message_of(&*panic);
+                let message = message_of_caught(panic);
                 warn(&format!("{} panicked at its end: {message}", entry.name));
             }
         }

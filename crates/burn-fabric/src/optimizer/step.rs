@@ -148,6 +148,7 @@ impl FabricOptimizer {
         };
         let tracked = self.tracked.iter();
         let broken = non_finite(tracked.map(|one| (one.id, one.shape.rank())), gradients);
+        scaler.steps(&self.mixed.last_turn);
         if broken.is_empty() {
             scaler.taken();
             return Ok(Vec::new());

@@ -1,5 +1,6 @@
 //! Scaling the loss, so that gradients do not vanish in f16.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -73,17 +74,29 @@ struct State {
     now: LossScale,
     /// What came of the gradients of the losses that were scaled last.
     outcome: Outcome,
+    /// How often the losses of another step began.
+    turn: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Outcome {
     /// No step was made with them.
     Open,
-    Taken,
+    Taken {
+        /// The scale before that.
+        before: LossScale,
+    },
     Skipped {
         /// Whether a smaller scale may help.
         may_help: bool,
     },
+}
+
+impl State {
+    fn next_turn(&mut self) {
+        self.outcome = Outcome::Open;
+        self.turn += 1;
+    }
 }
 
 impl LossScaler {
@@ -95,7 +108,11 @@ impl LossScaler {
         };
         let outcome = Outcome::Open;
         Self {
-            state: Mutex::new(State { now, outcome }),
+            state: Mutex::new(State {
+                now,
+                outcome,
+                turn: 0,
+            }),
             interval,
         }
     }
@@ -110,15 +127,26 @@ impl LossScaler {
     }
 
     pub(crate) fn set(&self, now: LossScale) {
-        let outcome = Outcome::Open;
-        *self.lock() = State { now, outcome };
+        let mut state = self.lock();
+        state.now = now;
+        state.next_turn();
     }
 
     /// What to multiply a loss by.
     pub(crate) fn begin(&self) -> f64 {
         let mut state = self.lock();
-        state.outcome = Outcome::Open;
+        state.next_turn();
         state.now.scale
+    }
+
+    /// An optimizer steps, which stepped last in the turn that `last` says. A second step in one turn is
+    /// with gradients of another backward than the Fabric's: they begin a turn as well.
+    pub(crate) fn steps(&self, last: &AtomicU64) {
+        let mut state = self.lock();
+        if last.load(Ordering::Relaxed) == state.turn {
+            state.next_turn();
+        }
+        last.store(state.turn, Ordering::Relaxed);
     }
 
     /// A step was taken.
@@ -127,9 +155,9 @@ impl LossScaler {
         if state.outcome != Outcome::Open {
             return;
         }
-        state.outcome = Outcome::Taken;
+        state.outcome = Outcome::Taken { before: state.now };
         let now = &mut state.now;
-        now.steady += 1;
+        now.steady = now.steady.saturating_add(1);
         if now.steady >= self.interval {
             now.steady = 0;
             now.scale = (now.scale * 2.0).min(LossScale::MOST);
@@ -139,14 +167,17 @@ impl LossScaler {
     /// A step was left out; says whether a smaller scale may help.
     pub(crate) fn skipped(&self) -> bool {
         let mut state = self.lock();
-        if let Outcome::Skipped { may_help } = state.outcome {
-            return may_help;
+        match state.outcome {
+            Outcome::Open => {}
+            Outcome::Skipped { may_help } => return may_help,
+            // Another optimizer had no overflow: as if it had not counted.
+            Outcome::Taken { before } => state.now = before,
         }
         let now = &mut state.now;
         let may_help = now.scale > LossScale::LEAST;
         now.steady = 0;
         if may_help {
-            now.skipped += 1;
+            now.skipped = now.skipped.saturating_add(1);
             now.scale = (now.scale / 2.0).max(LossScale::LEAST);
         }
         state.outcome = Outcome::Skipped { may_help };
@@ -200,5 +231,28 @@ mod tests {
         scaler.taken();
         let now = scaler.now();
         assert_eq!((now.scale, now.steady, now.skipped), (8.0, 0, 1));
+    }
+
+    #[test]
+    fn an_overflow_counts_from_where_the_turn_began() {
+        let scaler = LossScaler::new(16.0, 1);
+        scaler.begin();
+        scaler.taken();
+        assert_eq!(scaler.now().scale, 32.0);
+        assert!(scaler.skipped());
+        assert_eq!(scaler.now().scale, 8.0);
+    }
+
+    #[test]
+    fn gradients_of_another_backward_begin_a_turn() {
+        let scaler = LossScaler::new(4.0, 10);
+        let last = AtomicU64::new(u64::MAX);
+        let mut skip = || {
+            scaler.steps(&last);
+            scaler.skipped()
+        };
+        assert!(skip() && skip());
+        assert_eq!(scaler.now().scale, 1.0);
+        assert!(!skip());
     }
 }

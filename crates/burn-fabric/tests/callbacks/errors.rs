@@ -143,3 +143,60 @@ fn all_hear_of_an_error_and_of_a_panic_in_the_loop() {
         "{heard:?}"
     );
 }
+
+/// Panics with a load that panics at its end, and panics at its own.
+struct Late;
+
+struct Load;
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        assert!(std::thread::panicking(), "the load too");
+    }
+}
+
+impl Callback<()> for Late {
+    fn before_step(&mut self, _state: &mut (), _seen: &BeforeStep) -> CallbackResult {
+        std::panic::panic_any(Load)
+    }
+}
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        panic!("too late");
+    }
+}
+
+/// An error without words.
+#[derive(Debug)]
+struct Mute;
+
+impl std::fmt::Display for Mute {
+    fn fmt(&self, _f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        panic!("no words")
+    }
+}
+
+impl std::error::Error for Mute {}
+
+impl Callback<()> for Mute {
+    fn before_step(&mut self, _state: &mut (), _seen: &BeforeStep) -> CallbackResult {
+        Err(Self.into())
+    }
+}
+
+#[test]
+fn nothing_that_a_panic_leaves_behind_ends_the_run() {
+    let mut callbacks = Callbacks::new().on_error(OnError::Report);
+    callbacks = callbacks.with(Late).with(Mute);
+    callbacks.before_step(&mut (), 1).unwrap();
+    assert_eq!(callbacks.problems().len(), 2);
+    drop(callbacks);
+    // Nor does it abort the process while another panic is under way.
+    let panic = catch_unwind(|| {
+        let _callbacks = Callbacks::new().with(Late);
+        panic!("the first");
+    });
+    let text = burn_meta::panic_text(&*panic.unwrap_err());
+    assert_eq!(text.as_deref(), Some("the first"));
+}

@@ -2,12 +2,12 @@
 
 use burn::module::{Module, Param};
 use burn::nn::{LayerNorm, LayerNormConfig, Linear, LinearConfig};
-use burn::optim::SgdConfig;
+use burn::optim::{GradientsParams, SgdConfig};
 use burn::tensor::{DType, Device, FloatDType, Tensor};
 use burn_fabric::Clip;
 use burn_fabric::prelude::*;
 
-use super::{child, fabric, job};
+use super::{child, fabric, fabric_of, job};
 use crate::support::data;
 
 /// Run `run` in a process of its own with that precision.
@@ -74,6 +74,93 @@ fn one_loss_moves_the_scale_once_for_all_optimizers() {
         assert_eq!((scale.scale, scale.skipped), (16_384.0, 1));
         let scale = step(1.0);
         assert_eq!((scale.scale, scale.steady), (16_384.0, 1));
+    });
+}
+
+#[test]
+fn an_overflow_in_one_optimizer_undoes_the_growth_by_another() {
+    let name = "several::an_overflow_in_one_optimizer_undoes_the_growth_by_another";
+    apart(name, Precision::MixedF16, |_| {
+        let fabric = fabric_of(Precision::MixedF16, |builder| {
+            builder.loss_scale(1024.0).loss_scale_interval(1)
+        });
+        let fabric = fabric.unwrap();
+        let (mut model, mut optimizers) = two(&fabric);
+        let mut skipped = Vec::new();
+        for _ in 0..8 {
+            // The second overflows at any scale above 65.5.
+            let loss = sum(&model.a, &fabric, 1.0) + sum(&model.b, &fabric, 1000.0);
+            let mut gradients = fabric.backward(loss, &model).unwrap();
+            for optimizer in &mut optimizers {
+                let report = optimizer.step(1e-3, &mut model, &mut gradients);
+                skipped.push(report.unwrap().is_skipped());
+            }
+        }
+        // Halved four times, taken once and doubled, left out, and so on.
+        let second: Vec<bool> = skipped.into_iter().skip(1).step_by(2).collect();
+        assert_eq!(second[..5], [true, true, true, true, false], "{second:?}");
+    });
+}
+
+#[test]
+fn gradients_that_no_scale_can_help_end_the_run_whoever_computed_them() {
+    let name = "several::gradients_that_no_scale_can_help_end_the_run_whoever_computed_them";
+    apart(name, Precision::MixedF16, |_| {
+        let fabric = fabric_of(Precision::MixedF16, |builder| builder.loss_scale(4.0)).unwrap();
+        let (mut model, [mut optimizer, _]) = two(&fabric);
+        let mut steps = (0..4).map(|_| {
+            // Burn's own backward.
+            let gradients = sum(&model.a, &fabric, f64::NAN).backward();
+            let gradients = GradientsParams::from_grads(gradients, &*model);
+            optimizer.step(1e-3, &mut model, gradients)
+        });
+        assert!(steps.next().unwrap().unwrap().is_skipped());
+        assert!(steps.next().unwrap().unwrap().is_skipped());
+        let error = steps.next().unwrap().unwrap_err();
+        assert!(matches!(error, FabricError::LossScale { .. }), "{error}");
+    });
+}
+
+#[derive(Module, Materialize, ResetParameters, Debug)]
+struct GammaTied {
+    scale: Param<Tensor<1>>,
+    norm: LayerNorm,
+}
+
+#[test]
+fn a_parameter_of_a_norm_that_is_tied_outside_stays_in_f16() {
+    let name = "several::a_parameter_of_a_norm_that_is_tied_outside_stays_in_f16";
+    apart(name, Precision::F16, |fabric| {
+        let new = |device: &Device| {
+            let norm = LayerNormConfig::new(4).init(device);
+            GammaTied {
+                scale: norm.gamma.clone(),
+                norm,
+            }
+        };
+        let meta = fabric.init_module(new).unwrap();
+        let model = fabric.setup(meta).unwrap();
+        assert_eq!(model.norm.gamma.id, model.scale.id);
+        assert_eq!(model.norm.gamma.val().dtype(), DType::F16);
+        let beta = model.norm.beta.as_ref().unwrap();
+        assert_eq!(beta.val().dtype(), DType::F32);
+        let x = Tensor::<2>::ones([2, 4], fabric.device());
+        let loss = model.norm.forward(x * model.scale.val().unsqueeze());
+        let loss = loss.cast(FloatDType::F32).powi_scalar(2).mean();
+        fabric.backward(loss, &model).unwrap();
+    });
+}
+
+#[test]
+fn a_change_cannot_bring_a_lazy_norm() {
+    let name = "several::a_change_cannot_bring_a_lazy_norm";
+    apart(name, Precision::F16, |fabric| {
+        let config = LayerNormConfig::new(4);
+        let meta = fabric.init_module(|device| config.init(device)).unwrap();
+        let mut model: FabricModule<LayerNorm> = fabric.setup(meta).unwrap();
+        let device = fabric.inference_device();
+        let error = model.map(|_| config.init(&device)).unwrap_err();
+        assert!(matches!(error, FabricError::Changed { .. }), "{error}");
     });
 }
 
@@ -224,6 +311,9 @@ fn only_layer_norms_of_burns_that_are_set_up_in_f16_stay_in_f32() {
         // The same where a function of the module puts another one there.
         let replaced = model.map(|mut model| {
             model.burns = LayerNormConfig::new(4).init(&device);
+            // Real: what is lazy is refused.
+            model.burns.gamma.val();
+            model.burns.beta.as_ref().unwrap().val();
             model
         });
         replaced.unwrap();
