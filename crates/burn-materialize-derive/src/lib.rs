@@ -1,4 +1,6 @@
-//! The derives of burn-materialize and burn-fabric, which re-export them beside their traits.
+//! The derives of burn-materialize and burn-fabric, which re-export them beside their traits, with an
+//! example of each. (Here an example would need Burn a second time in every build of the tests: what the
+//! tests of a procedural macro depend on is compiled for the compiler's sake, apart from the rest.)
 //!
 //! Each goes through named stages, a file each: the syntax tree, the attributes, validity, the
 //! expansion. All mistakes in an item are reported at once, each at its place.
@@ -23,24 +25,6 @@ use crate::errors::Namespace;
 /// Takes what Burn's `derive(Module)` takes: structs with named fields, and enums with exactly one
 /// unnamed field in each variant; type parameters may be modules.
 ///
-/// ```
-/// use std::marker::PhantomData;
-///
-/// use burn::module::{Module, Param};
-/// use burn::tensor::Tensor;
-/// use burn_materialize::{Materialize, ResetParameters};
-///
-/// #[derive(Module, Materialize, ResetParameters, Debug)]
-/// struct Scale<M> {
-///     inner: Option<M>,
-///     factor: Param<Tensor<1>>,
-///     mask: Tensor<2>,
-///     #[module(skip)]
-///     cache: Vec<Tensor<2>>,
-///     size: usize,
-/// }
-/// ```
-///
 /// | field | what happens |
 /// |---|---|
 /// | a constant to Burn (numbers, `String`, standard containers of these) | left alone |
@@ -60,24 +44,6 @@ pub fn derive_materialize(input: TokenStream) -> TokenStream {
 }
 
 /// Derives `ResetParameters`: the hook that asks every field for its initial values.
-///
-/// ```
-/// use burn::module::{Initializer, Module, Param};
-/// use burn::tensor::{Device, Shape, Tensor};
-/// use burn_materialize::{Materialize, ResetParameters};
-///
-/// #[derive(Module, Materialize, ResetParameters, Debug)]
-/// struct Attention {
-///     #[reset(initializer = Initializer::Normal { mean: 0.0, std: 0.02 })]
-///     query: Param<Tensor<2>>,
-///     #[reset(with = causal)]
-///     mask: Tensor<2>,
-/// }
-///
-/// fn causal(shape: Shape, device: &Device) -> Tensor<2> {
-///     Tensor::ones(shape, device).tril(0)
-/// }
-/// ```
 ///
 /// | field | what is declared |
 /// |---|---|

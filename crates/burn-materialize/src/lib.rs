@@ -45,7 +45,44 @@ mod train;
 mod traversal;
 mod weights;
 
-pub use burn_materialize_derive::{Materialize, ResetParameters};
+/// The derive of the trait of that name.
+///
+/// ```
+/// use burn::module::{Module, Param};
+/// use burn::tensor::Tensor;
+/// use burn_materialize::{Materialize, ResetParameters};
+///
+/// #[derive(Module, Materialize, ResetParameters, Debug)]
+/// struct Scale<M> {
+///     inner: Option<M>,
+///     factor: Param<Tensor<1>>,
+///     mask: Tensor<2>,
+///     #[module(skip)]
+///     cache: Vec<Tensor<2>>,
+///     size: usize,
+/// }
+/// ```
+pub use burn_materialize_derive::Materialize;
+/// The derive of the trait of that name.
+///
+/// ```
+/// use burn::module::{Initializer, Module, Param};
+/// use burn::tensor::{Device, Shape, Tensor};
+/// use burn_materialize::{Materialize, ResetParameters};
+///
+/// #[derive(Module, Materialize, ResetParameters, Debug)]
+/// struct Attention {
+///     #[reset(initializer = Initializer::Normal { mean: 0.0, std: 0.02 })]
+///     query: Param<Tensor<2>>,
+///     #[reset(with = causal)]
+///     mask: Tensor<2>,
+/// }
+///
+/// fn causal(shape: Shape, device: &Device) -> Tensor<2> {
+///     Tensor::ones(shape, device).tril(0)
+/// }
+/// ```
+pub use burn_materialize_derive::ResetParameters;
 pub use burn_meta::{
     ByteCount, DefaultDTypes, DeviceMemory, RecipeError, RecipeKind, RecordError, is_meta_device,
 };

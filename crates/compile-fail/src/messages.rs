@@ -10,6 +10,13 @@ const SUMMARIES: [&str; 4] = [
     "For more information about an error",
 ];
 
+/// Lines that depend on which other crates are in the build: a list of traits with an item of that name.
+fn is_of_the_build(line: &str) -> bool {
+    let start = line.trim_start();
+    start.starts_with("candidate #")
+        || (start.starts_with("= note: the following trait") && start.contains("an item"))
+}
+
 /// What the compiler said of a case. Of places in other files only the file is left: their lines change,
 /// and the compiler shows the code where it finds it.
 pub fn normalised(messages: &str, case: &Path) -> String {
@@ -17,7 +24,7 @@ pub fn normalised(messages: &str, case: &Path) -> String {
     let mut elsewhere = false;
     let mut lines: Vec<String> = Vec::new();
     for line in messages.lines() {
-        if SUMMARIES.iter().any(|summary| line.starts_with(summary)) {
+        if SUMMARIES.iter().any(|summary| line.starts_with(summary)) || is_of_the_build(line) {
             continue;
         }
         let start = line.trim_start();
@@ -92,6 +99,8 @@ error[E0277]: no
    = help: these are there:
              A
            and 12 others
+   = note: the following traits define an item `a`, perhaps you need to implement one of them:
+           candidate #1: `X`
 note: required by a bound
   --> /home/me/burn/crates/burn-x/src/y.rs:120:4
    |
