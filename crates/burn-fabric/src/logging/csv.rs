@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use csv::{ReaderBuilder, StringRecord, WriterBuilder};
 
-use super::file::Lines;
+use super::file::{Lines, regular};
 use super::{Logger, LoggerError};
 
 const STEP: &str = "step";
@@ -235,7 +235,7 @@ impl Logger for CsvLogger {
 
 /// Have what was written on the disk itself.
 pub(super) fn sync(path: &Path) -> Result<(), LoggerError> {
-    if !path.exists() {
+    if regular(path)?.is_none() {
         return Ok(());
     }
     let file = File::options().append(true).open(path);

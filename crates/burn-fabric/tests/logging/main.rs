@@ -2,6 +2,7 @@
 
 mod csv;
 mod full_disk;
+mod places;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -251,14 +252,15 @@ fn a_resume_that_failed_comes_before_the_next_values() {
     for step in 0..3 {
         open().log(step, [("loss", 1.0)]);
     }
-    // In the way of the file that takes the other's place.
-    let blocked = folder.path().join("m.jsonl.new");
-    fs::create_dir(&blocked).expect("made");
+    // What somebody wrote behind them is in the way.
+    let whole = fs::read_to_string(&lines).expect("the lines");
+    let notes = format!("{whole}dear diary\n");
+    fs::write(&lines, &notes).expect("written");
     let mut loggers = open();
     loggers.resume_at(1);
     loggers.log(1, [("loss", 2.0)]);
-    assert_eq!(json_lines(&lines).len(), 3);
-    fs::remove_dir(&blocked).expect("removed");
+    assert_eq!(fs::read_to_string(&lines).expect("the lines"), notes);
+    fs::write(&lines, whole).expect("written");
     loggers.log(2, [("loss", 2.0)]);
     assert_eq!(loggers.problems().len(), 1);
     let expected = [
