@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use super::csv::sync;
-use super::file::Lines;
+use super::file::{Lines, Since};
 use super::{Logger, LoggerError};
 
 /// Writes a JSON object a line: `{"step":0,"train/loss":0.5}`; what is not finite is `null`, since
@@ -27,8 +27,6 @@ use super::{Logger, LoggerError};
 #[derive(Debug)]
 pub struct JsonLinesLogger {
     lines: Lines,
-    /// The file was looked at, and is this logger's or none.
-    checked: bool,
 }
 
 impl JsonLinesLogger {
@@ -36,7 +34,6 @@ impl JsonLinesLogger {
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self {
             lines: Lines::at(path.into()),
-            checked: false,
         }
     }
 
@@ -48,13 +45,26 @@ impl JsonLinesLogger {
 
     /// Refuse a file of something else before it is appended to, or an unfinished line cut off.
     fn check(&mut self) -> Result<(), LoggerError> {
-        if !self.checked {
-            for line in self.whole_lines()?.split_inclusive(is_end) {
-                self.step_of(line)?;
-            }
-            self.checked = true;
+        match self.lines.since() {
+            Since::Nothing => return Ok(()),
+            Since::Grown if self.takes_added()? => return Ok(()),
+            Since::Grown | Since::Other => self.lines.close(),
+        }
+        for line in self.whole_lines()?.split_inclusive(is_end) {
+            self.step_of(line)?;
         }
         Ok(())
+    }
+
+    /// Whether what another process wrote behind this one's lines is whole lines of the same kind.
+    fn takes_added(&mut self) -> Result<bool, LoggerError> {
+        let added = self.lines.added()?;
+        let mut lines = added.split_inclusive(is_end);
+        let are_lines = added.ends_with(b"\n") && lines.all(|line| self.step_of(line).is_ok());
+        if are_lines {
+            self.lines.keep(added.len());
+        }
+        Ok(are_lines)
     }
 
     /// What is there, but for a line that a killed process left unfinished.
@@ -158,7 +168,6 @@ impl Logger for JsonLinesLogger {
         if kept.len() < contents.len() {
             self.lines.replace(&kept)?;
         }
-        self.checked = true;
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! Loggers: what their files hold, several at once, resumes, and failures that stop nothing.
 
+mod changed;
 mod csv;
 mod full_disk;
 mod places;
