@@ -65,7 +65,12 @@ impl CsvLogger {
         let rows = rows.map_err(|error| other(error.to_string()))?;
         // The header is always written whole.
         let width = match rows.first() {
-            Some(header) if header.get(0) == Some(STEP) => header.len(),
+            Some(header) if header.get(0) == Some(STEP) => {
+                if places(header).len() + 1 < header.len() {
+                    return Err(other("two columns of one name".to_owned()));
+                }
+                header.len()
+            }
             Some(header) => {
                 let first = header.get(0).unwrap_or_default();
                 return Err(other(format!("a first column called `{first}`")));
@@ -73,6 +78,12 @@ impl CsvLogger {
             None if !contents.is_empty() => return Err(other("empty lines".to_owned())),
             None => 0,
         };
+        if let Some(row) = rows.iter().skip(1).find(|row| !is_row(row, width)) {
+            return Err(other(format!(
+                "a row {:?} that is no step and numbers",
+                row.iter().collect::<Vec<_>>().join(",")
+            )));
+        }
         match begins_row(&rest, width) {
             true => Ok(rows),
             false => {
@@ -157,6 +168,15 @@ where
     writer.into_inner().expect("a vector takes all bytes")
 }
 
+/// Whether it is a step, and behind it no more numbers and cells without one than there are columns.
+fn is_row(row: &StringRecord, width: usize) -> bool {
+    row.len() <= width && step_of(row).is_some() && row.iter().skip(1).all(is_value)
+}
+
+fn is_value(cell: &str) -> bool {
+    cell.is_empty() || cell.parse::<f64>().is_ok()
+}
+
 /// Whether a row of so many cells can begin so: with a step, behind it numbers and cells without one,
 /// the last cell as far as it was written.
 fn begins_row(rest: &[u8], width: usize) -> bool {
@@ -174,9 +194,8 @@ fn begins_row(rest: &[u8], width: usize) -> bool {
     match cells.split_first() {
         None => last.bytes().all(|byte| byte.is_ascii_digit()),
         Some((step, values)) => {
-            let is_value = |cell: &&str| cell.is_empty() || cell.parse::<f64>().is_ok();
             step.parse::<u64>().is_ok()
-                && values.iter().all(is_value)
+                && values.iter().all(|cell| is_value(cell))
                 && last.chars().all(of_number)
         }
     }
@@ -188,7 +207,7 @@ fn cell(value: f64) -> String {
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
-/// The step of a row; none where the cell is no number.
+/// The step of a row; none where the cell is no whole number.
 fn step_of(row: &StringRecord) -> Option<u64> {
     row.get(0)?.parse().ok()
 }

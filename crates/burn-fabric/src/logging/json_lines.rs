@@ -79,14 +79,21 @@ impl JsonLinesLogger {
         Ok(lines)
     }
 
-    /// The step of a line; none for settings.
+    /// The step of a line, whose values are numbers; none for settings.
     fn step_of(&self, line: &[u8]) -> Result<Option<u64>, LoggerError> {
         let object = self.object(line)?;
-        match object.get("step").and_then(Value::as_u64) {
-            None if !object.contains_key("settings") => {
-                Err(self.other("an object with neither a step nor settings".to_owned()))
-            }
-            step => Ok(step),
+        if let Some(step) = object.get("step").and_then(Value::as_u64) {
+            let other = object
+                .iter()
+                .find(|(_, value)| !value.is_number() && !value.is_null());
+            return match other {
+                None => Ok(Some(step)),
+                Some((name, _)) => Err(self.other(format!("`{name}`, which is no number"))),
+            };
+        }
+        match object.get("settings") {
+            Some(Value::Object(_)) if object.len() == 1 => Ok(None),
+            _ => Err(self.other("an object with neither a step nor settings".to_owned())),
         }
     }
 

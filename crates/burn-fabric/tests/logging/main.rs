@@ -197,9 +197,15 @@ fn another_files_lines_are_neither_added_to_nor_cut() {
         "{\"a\":1}",
         "{dear diary",
         "{\n  \"step\": 1\n}",
+        "{\"step\":1,\"say\":\"hello\"}\n",
+        "{\"step\":1,\"messages\":[1,2]}\n",
+        "{\"step\":1.5,\"loss\":1}\n",
+        "{\"settings\":\"dark\",\"step\":\"x\"}\n",
+        "{\"settings\":{},\"theme\":1}\n",
     ] {
         fs::write(&path, notes).expect("written");
         let mut loggers = Loggers::new().with(JsonLinesLogger::at(&path));
+        loggers.resume_at(0);
         loggers.log(0, [("loss", 1.0)]);
         loggers.log_settings(&[("rate".to_owned(), "1".to_owned())]);
         let [problem] = loggers.problems() else {
