@@ -177,3 +177,17 @@ fn the_greatest_floats_have_an_axis_with_an_end() {
         assert!(shows(&svg, "best"), "{values:?}");
     }
 }
+
+#[test]
+fn names_with_control_characters_are_escaped() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut loggers = open(folder.path());
+    let names = ["a\nb", "\u{0}", "c\u{ffff}\t", "train/\u{1b}[1m"];
+    loggers.log(0, names.map(|name| (name, 1.0)));
+    let svg = drawn(folder.path(), &mut loggers);
+    let refused = |letter: char| letter.is_control() && !"\n\r\t".contains(letter);
+    assert!(!svg.contains(|letter| refused(letter) || letter == '\u{ffff}'));
+    for text in ["a\\nb", "\\u{0}", "c\\u{ffff}\\t", "\\u{1b}[1m"] {
+        assert!(shows(&svg, text), "no {text}");
+    }
+}

@@ -119,6 +119,13 @@ impl Lines {
         self.open = None;
     }
 
+    /// Give a last line that is whole the end that it lacks.
+    pub(super) fn end_last(&self) -> Result<(), LoggerError> {
+        let file = File::options().append(true).open(&self.path);
+        let ended = file.and_then(|mut file| file.write_all(b"\n"));
+        ended.map_err(LoggerError::file(&self.path))
+    }
+
     /// What another process wrote behind the lines of this one.
     pub(super) fn added(&self) -> Result<Vec<u8>, LoggerError> {
         let length = self.open.as_ref().map_or(0, |open| open.records.length);
