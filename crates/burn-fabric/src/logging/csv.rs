@@ -79,17 +79,15 @@ impl CsvLogger {
             None => 0,
         };
         if let Some(row) = rows.iter().skip(1).find(|row| !is_row(row, width)) {
-            return Err(other(format!(
-                "a row {:?} that is no step and numbers",
-                row.iter().collect::<Vec<_>>().join(",")
-            )));
+            let row: Vec<&str> = row.iter().collect();
+            let row = shown(&row.join(","));
+            return Err(other(format!("a row {row:?} that is no step and numbers")));
         }
         match begins_row(&rest, width) {
             true => Ok(rows),
             false => {
-                let rest = String::from_utf8_lossy(&rest);
-                let shown: String = rest.chars().take(40).collect();
-                Err(other(format!("a last line {shown:?} without an end")))
+                let rest = shown(&String::from_utf8_lossy(&rest));
+                Err(other(format!("a last line {rest:?} without an end")))
             }
         }
     }
@@ -136,6 +134,11 @@ impl CsvLogger {
         path.push(".settings.csv");
         path.into()
     }
+}
+
+/// As much of somebody else's text as a message has room for.
+fn shown(text: &str) -> String {
+    text.chars().take(40).collect()
 }
 
 /// The first record, which may be several lines, and what lies behind it.

@@ -89,7 +89,8 @@ impl Lines {
         &self.path
     }
 
-    /// The whole lines of the file, and what a killed process left behind them. Nothing where there is no file.
+    /// The whole lines of the file, and what a killed process left behind them. Nothing where there
+    /// is no file.
     pub(super) fn read_split(&self) -> Result<(Vec<u8>, Vec<u8>), LoggerError> {
         if regular(&self.path)?.is_none() {
             return Ok(Default::default());
