@@ -5,6 +5,7 @@ mod csv;
 mod curves;
 mod error;
 mod file;
+mod flatten;
 mod json_lines;
 mod loggers;
 mod progress;

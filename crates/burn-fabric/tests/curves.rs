@@ -153,3 +153,41 @@ fn more_panels_than_a_picture_has_room_for_are_counted() {
         "and 6 more panels, which a picture has no room for"
     ));
 }
+
+/// A best value that none has beaten yet, and others at the ends of what a float holds.
+#[test]
+fn the_greatest_floats_have_an_axis_with_an_end() {
+    let constant = [f64::MAX, f64::MIN, 1.2e308, -1.2e308, 1.1e308, 5e-324];
+    let two = [(f64::MAX, f64::MIN), (f64::MAX, 0.5), (1e300, 1.1e300)];
+    let constant = constant.map(|value| vec![value]).into_iter();
+    for values in constant.chain(two.map(|(first, second)| vec![first, second])) {
+        let (done, is_done) = std::sync::mpsc::channel();
+        let logged = values.clone();
+        // In a thread, so that a drawing without an end fails this test instead of all.
+        std::thread::spawn(move || {
+            let folder = tempfile::tempdir().expect("a folder");
+            let mut loggers = open(folder.path());
+            for (step, value) in (0..).zip(logged) {
+                loggers.log(step, [("best", value)]);
+            }
+            done.send(drawn(folder.path(), &mut loggers))
+        });
+        let svg = is_done.recv_timeout(std::time::Duration::from_secs(60));
+        let svg = svg.unwrap_or_else(|error| panic!("{values:?}: {error}"));
+        assert!(shows(&svg, "best"), "{values:?}");
+    }
+}
+
+#[test]
+fn names_with_control_characters_are_escaped() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut loggers = open(folder.path());
+    let names = ["a\nb", "\u{0}", "c\u{ffff}\t", "train/\u{1b}[1m"];
+    loggers.log(0, names.map(|name| (name, 1.0)));
+    let svg = drawn(folder.path(), &mut loggers);
+    let refused = |letter: char| letter.is_control() && !"\n\r\t".contains(letter);
+    assert!(!svg.contains(|letter| refused(letter) || letter == '\u{ffff}'));
+    for text in ["a\\nb", "\\u{0}", "c\\u{ffff}\\t", "\\u{1b}[1m"] {
+        assert!(shows(&svg, text), "no {text}");
+    }
+}

@@ -1,11 +1,12 @@
 //! A table: a row a call, a column a name.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use csv::{ReaderBuilder, StringRecord, WriterBuilder};
 
-use super::file::Lines;
+use super::file::{Lines, Since, regular};
 use super::{Logger, LoggerError};
 
 const STEP: &str = "step";
@@ -36,8 +37,11 @@ const SETTINGS: [&str; 2] = ["name", "value"];
 pub struct CsvLogger {
     lines: Lines,
     /// Of the file's header; unknown until it was looked at.
-    columns: Option<Vec<String>>,
+    columns: Option<Columns>,
 }
+
+/// Places behind the step, by name.
+type Columns = HashMap<String, usize>;
 
 impl CsvLogger {
     /// Write to `path`; folders that are missing are made with the first row.
@@ -48,27 +52,10 @@ impl CsvLogger {
         }
     }
 
-    /// The columns after `step`, of the file where one is there.
-    fn columns(&mut self) -> Result<Vec<String>, LoggerError> {
-        if let Some(columns) = &self.columns {
-            return Ok(columns.clone());
-        }
-        let rows = self.rows()?;
-        let Some(header) = rows.first() else {
-            return Ok(Vec::new());
-        };
-        let columns: Vec<String> = header.iter().skip(1).map(str::to_owned).collect();
-        self.columns = Some(columns.clone());
-        Ok(columns)
-    }
-
     /// All rows of a file that is this logger's, the header first, but for one that a killed process
     /// left unfinished; none where there is no file.
     fn rows(&self) -> Result<Vec<StringRecord>, LoggerError> {
-        let other = |found: String| LoggerError::OtherFile {
-            path: self.lines.path().to_owned(),
-            found,
-        };
+        let other = |found| self.other(found);
         let (contents, rest) = self.lines.read_split()?;
         let mut reader = ReaderBuilder::new()
             .has_headers(false)
@@ -78,7 +65,12 @@ impl CsvLogger {
         let rows = rows.map_err(|error| other(error.to_string()))?;
         // The header is always written whole.
         let width = match rows.first() {
-            Some(header) if header.get(0) == Some(STEP) => header.len(),
+            Some(header) if header.get(0) == Some(STEP) => {
+                if places(header).len() + 1 < header.len() {
+                    return Err(other("two columns of one name".to_owned()));
+                }
+                header.len()
+            }
             Some(header) => {
                 let first = header.get(0).unwrap_or_default();
                 return Err(other(format!("a first column called `{first}`")));
@@ -86,29 +78,55 @@ impl CsvLogger {
             None if !contents.is_empty() => return Err(other("empty lines".to_owned())),
             None => 0,
         };
+        if let Some(row) = rows.iter().skip(1).find(|row| !is_row(row, width)) {
+            let row: Vec<&str> = row.iter().collect();
+            let row = shown(&row.join(","));
+            return Err(other(format!("a row {row:?} that is no step and numbers")));
+        }
         match begins_row(&rest, width) {
             true => Ok(rows),
             false => {
-                let rest = String::from_utf8_lossy(&rest);
-                let shown: String = rest.chars().take(40).collect();
-                Err(other(format!("a last line {shown:?} without an end")))
+                let rest = shown(&String::from_utf8_lossy(&rest));
+                Err(other(format!("a last line {rest:?} without an end")))
             }
         }
     }
 
-    /// Make a column for each of `columns`, which begin with those that are there.
-    fn widen(&mut self, columns: Vec<String>) -> Result<(), LoggerError> {
-        let rows = self.rows()?;
-        let width = columns.len() + 1;
-        let header = [STEP].into_iter().chain(columns.iter().map(String::as_str));
-        let rows = rows.iter().skip(1).map(|row| {
-            let missing = width.saturating_sub(row.len());
-            row.iter().chain(std::iter::repeat_n("", missing)).collect()
-        });
-        let table: Vec<Vec<&str>> = std::iter::once(header.collect()).chain(rows).collect();
-        self.lines.replace(&lines(table))?;
-        self.columns = Some(columns);
-        Ok(())
+    /// The columns of the file with one for each of `values`; the file is replaced with a wider one.
+    fn widen(&mut self, values: &[(&str, f64)]) -> Result<Columns, LoggerError> {
+        let (contents, _) = self.lines.read_split()?;
+        let (header, rows) = split_header(&contents).map_err(|e| self.other(e.to_string()))?;
+        let mut columns = places(&header);
+        let mut names: Vec<&str> = match header.is_empty() {
+            true => vec![STEP],
+            false => header.iter().collect(),
+        };
+        for (name, _) in values {
+            if !columns.contains_key(*name) {
+                columns.insert((*name).to_owned(), columns.len());
+                names.push(name);
+            }
+        }
+        let mut table = lines([&names]);
+        // Below the header are numbers, in which a comma is what it looks like.
+        for row in rows.split(|byte| *byte == b'\n') {
+            let row = row.strip_suffix(b"\r").unwrap_or(row);
+            if !row.is_empty() {
+                let cells = 1 + row.iter().filter(|byte| **byte == b',').count();
+                table.extend(row);
+                table.resize(table.len() + names.len().saturating_sub(cells), b',');
+                table.push(b'\n');
+            }
+        }
+        self.lines.replace(&table)?;
+        Ok(columns)
+    }
+
+    fn other(&self, found: String) -> LoggerError {
+        LoggerError::OtherFile {
+            path: self.lines.path().to_owned(),
+            found,
+        }
     }
 
     fn settings_path(&self) -> PathBuf {
@@ -116,6 +134,28 @@ impl CsvLogger {
         path.push(".settings.csv");
         path.into()
     }
+}
+
+/// As much of somebody else's text as a message has room for.
+fn shown(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+/// The first record, which may be several lines, and what lies behind it.
+fn split_header(contents: &[u8]) -> Result<(StringRecord, &[u8]), csv::Error> {
+    let mut reader = ReaderBuilder::new()
+        .has_headers(false)
+        .from_reader(contents);
+    let mut header = StringRecord::new();
+    reader.read_record(&mut header)?;
+    let end = usize::try_from(reader.position().byte()).unwrap_or(contents.len());
+    Ok((header, contents.get(end..).unwrap_or_default()))
+}
+
+/// The columns of a header.
+fn places(header: &StringRecord) -> Columns {
+    let names = header.iter().skip(1).map(str::to_owned);
+    names.zip(0..).collect()
 }
 
 /// Rows as they stand in a file.
@@ -129,6 +169,15 @@ where
         writer.write_record(row).expect("a vector takes all bytes");
     }
     writer.into_inner().expect("a vector takes all bytes")
+}
+
+/// Whether it is a step, and behind it no more numbers and cells without one than there are columns.
+fn is_row(row: &StringRecord, width: usize) -> bool {
+    row.len() <= width && step_of(row).is_some() && row.iter().skip(1).all(is_value)
+}
+
+fn is_value(cell: &str) -> bool {
+    cell.is_empty() || cell.parse::<f64>().is_ok()
 }
 
 /// Whether a row of so many cells can begin so: with a step, behind it numbers and cells without one,
@@ -148,9 +197,8 @@ fn begins_row(rest: &[u8], width: usize) -> bool {
     match cells.split_first() {
         None => last.bytes().all(|byte| byte.is_ascii_digit()),
         Some((step, values)) => {
-            let is_value = |cell: &&str| cell.is_empty() || cell.parse::<f64>().is_ok();
             step.parse::<u64>().is_ok()
-                && values.iter().all(is_value)
+                && values.iter().all(|cell| is_value(cell))
                 && last.chars().all(of_number)
         }
     }
@@ -162,7 +210,7 @@ fn cell(value: f64) -> String {
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
-/// The step of a row; none where the cell is no number.
+/// The step of a row; none where the cell is no whole number.
 fn step_of(row: &StringRecord) -> Option<u64> {
     row.get(0)?.parse().ok()
 }
@@ -176,23 +224,27 @@ impl Logger for CsvLogger {
         if values.iter().any(|(name, _)| *name == STEP) {
             return Err(LoggerError::NamedStep);
         }
-        let mut columns = self.columns()?;
-        let known = columns.len();
-        for (name, _) in values {
-            if !columns.iter().any(|column| column == name) {
-                columns.push((*name).to_owned());
-            }
+        if self.lines.since() != Since::Nothing {
+            self.lines.close();
+            self.columns = None;
         }
-        if columns.len() > known || self.columns.is_none() {
-            self.widen(columns.clone())?;
-        }
-        let cells = columns.iter().map(|column| {
+        let columns = match self.columns.take() {
+            Some(columns) => Some(columns),
+            None => self.rows()?.first().map(places),
+        };
+        let has = |columns: &Columns| values.iter().all(|(name, _)| columns.contains_key(*name));
+        let columns = match columns.filter(has) {
+            Some(columns) => columns,
+            None => self.widen(values)?,
+        };
+        let mut cells = vec![String::new(); 1 + columns.len()];
+        cells[0] = step.to_string();
+        for (name, value) in values {
             // The last one, where a name is there twice.
-            let value = values.iter().rfind(|(name, _)| name == column);
-            value.map_or_else(String::new, |(_, value)| cell(*value))
-        });
-        let row = std::iter::once(step.to_string()).chain(cells);
-        self.lines.append(&lines([row]))
+            cells[1 + columns[*name]] = cell(*value);
+        }
+        self.columns = Some(columns);
+        self.lines.append(&lines([cells]))
     }
 
     fn log_settings(&mut self, settings: &[(String, String)]) -> Result<(), LoggerError> {
@@ -235,7 +287,7 @@ impl Logger for CsvLogger {
 
 /// Have what was written on the disk itself.
 pub(super) fn sync(path: &Path) -> Result<(), LoggerError> {
-    if !path.exists() {
+    if regular(path)?.is_none() {
         return Ok(());
     }
     let file = File::options().append(true).open(path);

@@ -99,7 +99,7 @@ impl CurvesLogger {
         let picture = drawn.map_err(|source| LoggerError::Custom { source })?;
         for (ending, contents) in [(".svg", picture.svg), (".png", picture.png)] {
             let path = with(&self.stem, ending);
-            replace(&path, &contents).map_err(LoggerError::file(&path))?;
+            replace(&path, &contents)?;
         }
         self.changed = false;
         // A twentieth of the time at most, however many points there are.

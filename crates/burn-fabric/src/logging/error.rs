@@ -27,6 +27,18 @@ pub enum LoggerError {
         /// What stands in it.
         found: String,
     },
+    /// What is there can be no log: it cannot be read back.
+    #[error(
+        "{} is {found}, where a file is expected that can be read back and continued: log to another \
+         path",
+        path.display()
+    )]
+    NotAFile {
+        /// What was to be written to.
+        path: PathBuf,
+        /// What it is: a pipe, a socket, a device, a folder.
+        found: &'static str,
+    },
     /// A value has the name of the steps' own column.
     #[error("a value is called `step`, as the steps themselves are: give it another name")]
     NamedStep,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use super::csv::sync;
-use super::file::Lines;
+use super::file::{Lines, Since};
 use super::{Logger, LoggerError};
 
 /// Writes a JSON object a line: `{"step":0,"train/loss":0.5}`; what is not finite is `null`, since
@@ -27,8 +27,6 @@ use super::{Logger, LoggerError};
 #[derive(Debug)]
 pub struct JsonLinesLogger {
     lines: Lines,
-    /// The file was looked at, and is this logger's or none.
-    checked: bool,
 }
 
 impl JsonLinesLogger {
@@ -36,7 +34,6 @@ impl JsonLinesLogger {
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self {
             lines: Lines::at(path.into()),
-            checked: false,
         }
     }
 
@@ -48,35 +45,63 @@ impl JsonLinesLogger {
 
     /// Refuse a file of something else before it is appended to, or an unfinished line cut off.
     fn check(&mut self) -> Result<(), LoggerError> {
-        if !self.checked {
-            for line in self.whole_lines()?.split_inclusive(is_end) {
-                self.step_of(line)?;
-            }
-            self.checked = true;
+        match self.lines.since() {
+            Since::Nothing => return Ok(()),
+            Since::Grown if self.takes_added()? => return Ok(()),
+            Since::Grown | Since::Other => self.lines.close(),
         }
-        Ok(())
+        let (contents, lacks_end) = self.whole_lines()?;
+        for line in lines_of(&contents) {
+            self.step_of(line)?;
+        }
+        match lacks_end {
+            true => self.lines.end_last(),
+            false => Ok(()),
+        }
     }
 
-    /// What is there, but for a line that a killed process left unfinished.
-    fn whole_lines(&self) -> Result<Vec<u8>, LoggerError> {
-        let (lines, rest) = self.lines.read_split()?;
-        match rest.first() {
-            None => {}
-            // Each of this logger's lines begins so; only its end may be what is missing.
-            Some(b'{') if serde_json::from_slice::<Value>(&rest).is_err_and(|e| e.is_eof()) => {}
-            Some(_) => self.step_of(&rest).map(|_| ())?,
+    /// Whether what another process wrote behind this one's lines is whole lines of the same kind.
+    fn takes_added(&mut self) -> Result<bool, LoggerError> {
+        let added = self.lines.added()?;
+        let are_lines =
+            added.ends_with(b"\n") && lines_of(&added).all(|line| self.step_of(line).is_ok());
+        if are_lines {
+            self.lines.keep(added.len());
         }
-        Ok(lines)
+        Ok(are_lines)
     }
 
-    /// The step of a line; none for settings.
+    /// What is there, but for a line that a killed process left unfinished; and whether the last is
+    /// whole but for its end, as some editors leave it.
+    fn whole_lines(&self) -> Result<(Vec<u8>, bool), LoggerError> {
+        let (mut lines, rest) = self.lines.read_split()?;
+        // Each of this logger's lines begins so; only its end may be what is missing.
+        let is_begun = rest.starts_with(b"{")
+            && serde_json::from_slice::<Value>(&rest).is_err_and(|error| error.is_eof());
+        if is_begun || is_blank(&rest) {
+            return Ok((lines, false));
+        }
+        self.step_of(&rest)?;
+        lines.extend(rest);
+        lines.push(b'\n');
+        Ok((lines, true))
+    }
+
+    /// The step of a line, whose values are numbers; none for settings.
     fn step_of(&self, line: &[u8]) -> Result<Option<u64>, LoggerError> {
         let object = self.object(line)?;
-        match object.get("step").and_then(Value::as_u64) {
-            None if !object.contains_key("settings") => {
-                Err(self.other("an object with neither a step nor settings".to_owned()))
-            }
-            step => Ok(step),
+        if let Some(step) = object.get("step").and_then(Value::as_u64) {
+            let other = object
+                .iter()
+                .find(|(_, value)| !value.is_number() && !value.is_null());
+            return match other {
+                None => Ok(Some(step)),
+                Some((name, _)) => Err(self.other(format!("`{name}`, which is no number"))),
+            };
+        }
+        match object.get("settings") {
+            Some(Value::Object(_)) if object.len() == 1 => Ok(None),
+            _ => Err(self.other("an object with neither a step nor settings".to_owned())),
         }
     }
 
@@ -106,9 +131,9 @@ impl JsonLinesLogger {
 
     /// The values of each line, `null` as NaN.
     pub(super) fn read(&self) -> Result<Vec<Row>, LoggerError> {
-        let contents = self.whole_lines()?;
+        let (contents, _) = self.whole_lines()?;
         let mut read = Vec::new();
-        for line in contents.split_inclusive(is_end) {
+        for line in lines_of(&contents) {
             let mut object = self.object(line)?;
             if let Some(step) = object.remove("step").and_then(|step| step.as_u64()) {
                 let values = object.into_iter();
@@ -120,8 +145,14 @@ impl JsonLinesLogger {
     }
 }
 
-fn is_end(byte: &u8) -> bool {
-    *byte == b'\n'
+/// Each with its end; empty ones say nothing.
+fn lines_of(contents: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let lines = contents.split_inclusive(|byte| *byte == b'\n');
+    lines.filter(|line| !is_blank(line))
+}
+
+fn is_blank(line: &[u8]) -> bool {
+    line.iter().all(u8::is_ascii_whitespace)
 }
 
 impl Logger for JsonLinesLogger {
@@ -148,17 +179,16 @@ impl Logger for JsonLinesLogger {
     }
 
     fn resume_at(&mut self, step: u64) -> Result<(), LoggerError> {
-        let contents = self.whole_lines()?;
+        let (contents, lacks_end) = self.whole_lines()?;
         let mut kept = Vec::with_capacity(contents.len());
-        for line in contents.split_inclusive(is_end) {
+        for line in lines_of(&contents) {
             if self.step_of(line)?.is_none_or(|of_line| of_line < step) {
                 kept.extend(line);
             }
         }
-        if kept.len() < contents.len() {
+        if lacks_end || kept.len() < contents.len() {
             self.lines.replace(&kept)?;
         }
-        self.checked = true;
         Ok(())
     }
 

@@ -1,14 +1,17 @@
 //! Settings as names and texts.
 
-use serde::Serialize;
-use serde_json::Value;
+use std::collections::HashSet;
 
+use serde::Serialize;
+
+use super::flatten::flatten;
 use super::{LoggerError, Loggers, TrainingProgress};
 use crate::fabric::Fabric;
 
 impl Fabric {
     /// Log hyper-parameters, flattened to dotted names, and this Fabric's resolved settings: each as
-    /// `fabric.<setting>`, with where it comes from as `fabric.<setting>.origin`.
+    /// `fabric.<setting>`, with where it comes from as `fabric.<setting>.origin`. A hyper-parameter
+    /// whose name is taken gets `settings.` before it.
     ///
     /// ```
     /// use burn_fabric::prelude::*;
@@ -23,15 +26,23 @@ impl Fabric {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn log_settings(&self, loggers: &mut Loggers, hyper_parameters: &impl Serialize) {
-        let mut settings = Vec::new();
-        match serde_json::to_value(hyper_parameters) {
-            Ok(value) => flatten("", &value, &mut settings),
-            Err(source) => loggers.problem("`log_settings`", LoggerError::Settings { source }),
+        let mut settings = flatten(hyper_parameters).unwrap_or_else(|source| {
+            loggers.problem("`log_settings`", LoggerError::Settings { source });
+            Vec::new()
+        });
+        let own = self.settings().rows();
+        let own = own.iter().flat_map(|[key, value, origin]| {
+            let names = [format!("fabric.{key}"), format!("fabric.{key}.origin")];
+            names.into_iter().zip([value.clone(), origin.clone()])
+        });
+        let own: Vec<(String, String)> = own.collect();
+        let mut taken: HashSet<String> = own.iter().map(|(name, _)| name.clone()).collect();
+        for (name, _) in &mut settings {
+            while !taken.insert(name.clone()) {
+                name.insert_str(0, "settings.");
+            }
         }
-        for [key, value, origin] in self.settings().rows() {
-            settings.push((format!("fabric.{key}"), value.clone()));
-            settings.push((format!("fabric.{key}.origin"), origin.clone()));
-        }
+        settings.extend(own);
         loggers.log_settings(&settings);
     }
 
@@ -40,33 +51,4 @@ impl Fabric {
     pub fn progress(&self, total: impl Into<Option<u64>>) -> TrainingProgress {
         TrainingProgress::new(total.into())
     }
-}
-
-/// Leaves with the names on the way to them, joined by dots.
-fn flatten(name: &str, value: &Value, into: &mut Vec<(String, String)>) {
-    let below = |key: &str| match name {
-        "" => key.to_owned(),
-        name => format!("{name}.{key}"),
-    };
-    match value {
-        Value::Object(fields) if !fields.is_empty() => {
-            for (key, value) in fields {
-                flatten(&below(key), value, into);
-            }
-        }
-        Value::Array(items) if !items.is_empty() => {
-            for (i, value) in items.iter().enumerate() {
-                flatten(&below(&i.to_string()), value, into);
-            }
-        }
-        // No hyper-parameters at all.
-        Value::Null if name.is_empty() => {}
-        Value::String(text) => into.push((below_root(name), text.clone())),
-        other => into.push((below_root(name), other.to_string())),
-    }
-}
-
-/// A plain value in the place of a struct has no name of its own.
-fn below_root(name: &str) -> String {
-    if name.is_empty() { "value" } else { name }.to_owned()
 }

@@ -85,6 +85,49 @@ fn another_file_without_a_lines_end_is_left_as_it_is() {
 }
 
 #[test]
+fn tables_of_another_are_left_as_they_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("notes.csv");
+    for notes in [
+        "step,what to do\n1,open the box\n2,\"take it, out\"\n",
+        "step\nby step\n",
+        "step,a,a\n0,1,2\n",
+        "step,a\n0,1,2\n", // a number that no name stands above
+        // As a table of floats is written back.
+        "step,a\n0.0,1\n1.0,2\n",
+        "step,a\n-1,2\n",
+    ] {
+        fs::write(&path, notes).expect("written");
+        let mut loggers = csv(&path);
+        loggers.resume_at(0);
+        loggers.log(1, [("loss", 1.0)]);
+        let [problem] = loggers.problems() else {
+            panic!("not one problem with {notes:?}: {:?}", loggers.problems());
+        };
+        let is_other = matches!(problem.error, LoggerError::OtherFile { .. });
+        assert!(is_other, "{problem}");
+        assert_eq!(fs::read_to_string(&path).expect("notes"), notes);
+    }
+    // What others write back of this logger's own is its own still.
+    for table in [
+        "step,a,b\r\n0,1,\r\n",
+        "step,a,b\n\"0\",\"1\"\n",
+        "\u{feff}step,a,b\n0,1,\n\n",
+    ] {
+        fs::write(&path, table).expect("written");
+        let mut loggers = csv(&path);
+        loggers.log(1, [("c", f64::NAN)]);
+        assert!(loggers.problems().is_empty(), "{:?}", loggers.problems());
+        let text = fs::read_to_string(&path).expect("the table");
+        assert_eq!(
+            text.replace('"', ""),
+            "step,a,b,c\n0,1,,\n1,,,NaN\n",
+            "{table:?}"
+        );
+    }
+}
+
+#[test]
 fn settings_of_another_are_left_as_they_are() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("m.csv.settings.csv");

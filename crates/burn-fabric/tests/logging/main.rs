@@ -1,9 +1,11 @@
 //! Loggers: what their files hold, several at once, resumes, and failures that stop nothing.
 
+mod changed;
 mod csv;
 mod full_disk;
+mod places;
+mod settings;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -102,38 +104,35 @@ fn a_resumed_run_has_no_step_twice() {
 }
 
 #[test]
-fn settings_are_logged_with_their_origin() {
+fn lines_that_an_editor_saved_are_continued() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (table, lines) = (folder.path().join("m.csv"), folder.path().join("m.jsonl"));
-    let mut loggers = csv(&table).with(JsonLinesLogger::at(&lines));
-    let fabric = Fabric::builder().seed(7).build().expect("a Fabric");
-    let hyper = json!({"rate": 0.001, "model": {"name": "mlp", "widths": [3, 4]}});
-    fabric.log_settings(&mut loggers, &hyper);
-    let settings = &json_lines(&lines)[0]["settings"];
-    for (name, value) in [
-        ("rate", "0.001"),
-        ("model.name", "mlp"),
-        ("model.widths.1", "4"),
-        ("fabric.seed", "7"),
-        ("fabric.seed.origin", "said in code"),
-        ("fabric.accumulate.origin", "the default"),
+    let path = folder.path().join("m.jsonl");
+    let expected = [
+        json!({"step": 0, "a": 1.0}),
+        json!({"step": 1, "a": 2.0}),
+        json!({"step": 2, "a": 3.0}),
+    ];
+    // The last without its end, and lines that hold nothing.
+    for text in [
+        "{\"step\":0,\"a\":1.0}\n{\"step\":1,\"a\":2.0}",
+        "{\"step\":0,\"a\":1.0}\r\n\r\n{\"step\":1,\"a\":2.0}\r\n\n  ",
     ] {
-        assert_eq!(settings[name], value, "{name}");
+        for resumes in [false, true] {
+            fs::write(&path, text).expect("written");
+            let mut loggers = Loggers::new().with(JsonLinesLogger::at(&path));
+            if resumes {
+                loggers.resume_at(2);
+            }
+            loggers.log(2, [("a", 3.0)]);
+            assert!(loggers.problems().is_empty(), "{:?}", loggers.problems());
+            let text = fs::read_to_string(&path).expect("the lines");
+            let lines = text.lines().filter(|line| !line.trim().is_empty());
+            let lines: Vec<Value> = lines
+                .map(|line| serde_json::from_str(line).expect("JSON"))
+                .collect();
+            assert_eq!(lines, expected, "{text:?}");
+        }
     }
-    let rows = fs::read_to_string(folder.path().join("m.csv.settings.csv")).expect("settings");
-    assert!(rows.starts_with("name,value\nmodel.name,mlp\n"), "{rows}");
-}
-
-#[test]
-fn hyper_parameters_that_serde_refuses_are_a_problem_and_no_panic() {
-    let fabric = Fabric::builder().build().expect("a Fabric");
-    let mut loggers = Loggers::new();
-    // JSON's names are texts.
-    fabric.log_settings(&mut loggers, &BTreeMap::from([((1, 2), 3)]));
-    assert!(matches!(
-        loggers.problems()[0].error,
-        LoggerError::Settings { .. }
-    ));
 }
 
 #[test]
@@ -195,9 +194,15 @@ fn another_files_lines_are_neither_added_to_nor_cut() {
         "{\"a\":1}",
         "{dear diary",
         "{\n  \"step\": 1\n}",
+        "{\"step\":1,\"say\":\"hello\"}\n",
+        "{\"step\":1,\"messages\":[1,2]}\n",
+        "{\"step\":1.5,\"loss\":1}\n",
+        "{\"settings\":\"dark\",\"step\":\"x\"}\n",
+        "{\"settings\":{},\"theme\":1}\n",
     ] {
         fs::write(&path, notes).expect("written");
         let mut loggers = Loggers::new().with(JsonLinesLogger::at(&path));
+        loggers.resume_at(0);
         loggers.log(0, [("loss", 1.0)]);
         loggers.log_settings(&[("rate".to_owned(), "1".to_owned())]);
         let [problem] = loggers.problems() else {
@@ -251,14 +256,15 @@ fn a_resume_that_failed_comes_before_the_next_values() {
     for step in 0..3 {
         open().log(step, [("loss", 1.0)]);
     }
-    // In the way of the file that takes the other's place.
-    let blocked = folder.path().join("m.jsonl.new");
-    fs::create_dir(&blocked).expect("made");
+    // What somebody wrote behind them is in the way.
+    let whole = fs::read_to_string(&lines).expect("the lines");
+    let notes = format!("{whole}dear diary\n");
+    fs::write(&lines, &notes).expect("written");
     let mut loggers = open();
     loggers.resume_at(1);
     loggers.log(1, [("loss", 2.0)]);
-    assert_eq!(json_lines(&lines).len(), 3);
-    fs::remove_dir(&blocked).expect("removed");
+    assert_eq!(fs::read_to_string(&lines).expect("the lines"), notes);
+    fs::write(&lines, whole).expect("written");
     loggers.log(2, [("loss", 2.0)]);
     assert_eq!(loggers.problems().len(), 1);
     let expected = [

@@ -99,6 +99,18 @@ impl OutlineBuilder for Outlines {
     }
 }
 
+/// A text without what XML has no place for: line breaks and the like as Rust writes them, `\n`.
+fn printable(text: &str) -> String {
+    let mut printable = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}') {
+            true => printable.extend(letter.escape_default()),
+            false => printable.push(letter),
+        }
+    }
+    printable
+}
+
 /// Pixels a letter's height of a style; Plotters' SVG has the same factor.
 fn em(style: &impl BackendTextStyle) -> f32 {
     (style.size() / 1.24) as f32
@@ -269,6 +281,7 @@ impl DrawingBackend for Canvas<'_> {
         style: &S,
         pos: BackendCoord,
     ) -> Drawn {
+        let text = &printable(text);
         let em = em(style);
         let x = match style.anchor().h_pos {
             HPos::Left => 0.0,
@@ -299,6 +312,7 @@ impl DrawingBackend for Canvas<'_> {
         style: &S,
     ) -> Result<(u32, u32), DrawingErrorKind<io::Error>> {
         let em = em(style);
-        Ok((self.font.width(text, em).ceil() as u32, em.ceil() as u32))
+        let width = self.font.width(&printable(text), em);
+        Ok((width.ceil() as u32, em.ceil() as u32))
     }
 }

@@ -7,9 +7,10 @@ const PLACES: usize = 500;
 
 /// The range of an axis over values, with so much of it on either side to spare.
 pub fn range(values: impl Iterator<Item = f64>, spare: f64) -> Range<f64> {
-    let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
-        (low.min(value), high.max(value))
-    });
+    let none = (f64::INFINITY, f64::NEG_INFINITY);
+    let (low, high) = values
+        .map(held)
+        .fold(none, |(low, high), value| (low.min(value), high.max(value)));
     if low > high {
         return 0.0..1.0;
     }
@@ -23,6 +24,11 @@ pub fn range(values: impl Iterator<Item = f64>, spare: f64) -> Range<f64> {
     // Halved first: the whole may be more than a float holds.
     let spare = spare * 2.0 * (high / 2.0 - low / 2.0);
     (low - spare).max(f64::MIN / 4.0)..(high + spare).min(f64::MAX / 4.0)
+}
+
+/// A value as it is drawn: an axis over the greatest floats would have no end, and no last tick.
+fn held(value: f64) -> f64 {
+    value.clamp(f64::MIN / 4.0, f64::MAX / 4.0)
 }
 
 /// Labels of whole steps: a thousand is `1k` where they are many.
@@ -81,7 +87,7 @@ pub fn parts(points: &[(u64, f64)]) -> Vec<Vec<(f64, f64)>> {
     let mut add = |step: u64, value: f64| match value.is_finite() {
         true => {
             let part = parts.last_mut().expect("there is one");
-            part.push((step as f64, value.clamp(f64::MIN / 4.0, f64::MAX / 4.0)));
+            part.push((step as f64, held(value)));
         }
         false => parts.push(Vec::new()),
     };
