@@ -247,7 +247,7 @@ mod tests {
     fn gradients_of_another_backward_begin_a_turn() {
         let scaler = LossScaler::new(4.0, 10);
         let last = AtomicU64::new(u64::MAX);
-        let mut skip = || {
+        let skip = || {
             scaler.steps(&last);
             scaler.skipped()
         };
