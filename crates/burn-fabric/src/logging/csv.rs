@@ -252,7 +252,7 @@ impl Logger for CsvLogger {
         let (there, rest) = file.read_split()?;
         let is_ours = there.starts_with(&lines([SETTINGS])) && rest.is_empty();
         let is_empty = there.is_empty() && rest.is_empty();
-        if !is_ours && !is_empty {
+        if !(is_ours || is_empty) {
             return Err(LoggerError::OtherFile {
                 path: file.path().to_owned(),
                 found: "no table of `name` and `value`".to_owned(),
