@@ -49,8 +49,8 @@ mod weights;
 
 pub use burn_materialize_derive::{Materialize, ResetParameters};
 pub use burn_meta::{
-    ByteCount, Cost, DefaultDTypes, DeviceMemory, Operation, OperationKind, RecipeError, RecipeKind, RecordError, TracedTensor,
-    is_meta_device,
+    ByteCount, Cost, DefaultDTypes, DeviceMemory, Operation, OperationKind, RecipeError,
+    RecipeKind, RecordError, TracedTensor, is_meta_device,
 };
 pub use burn_weights::{Checkpoint, CheckpointError, WriteFormat, Written};
 pub use error::{MaterializeError, Problem, Problems};

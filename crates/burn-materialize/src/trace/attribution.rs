@@ -67,17 +67,17 @@ fn shows(operation: &burn_meta::Operation) -> bool {
 
 /// The operations that make a gradient, found from its last one backwards: what only views,
 /// converts or sums one tensor leads on to the operation that made it.
-fn makers_of_gradients(
-    list: &OperationList,
-    gradients: &HashMap<u32, u32>,
-) -> HashMap<usize, u32> {
+fn makers_of_gradients(list: &OperationList, gradients: &HashMap<u32, u32>) -> HashMap<usize, u32> {
     if gradients.is_empty() {
         return HashMap::new();
     }
     let mut wanted = gradients.clone();
     let mut makers = HashMap::new();
     for (index, operation) in list.operations.iter().enumerate().rev() {
-        let made = operation.outputs.iter().find_map(|output| wanted.get(output));
+        let made = operation
+            .outputs
+            .iter()
+            .find_map(|output| wanted.get(output));
         let Some(&owner) = made else { continue };
         makers.insert(index, owner);
         let leads_on = shows(operation) || operation.kind == OperationKind::Reduction;

@@ -70,7 +70,10 @@ impl fmt::Display for Trace {
         )?;
         if memory.gradients > 0 {
             let (gradients, kept) = (ByteCount(memory.gradients), ByteCount(memory.kept));
-            write!(f, ", gradients {gradients}, kept for the backward pass {kept}")?;
+            write!(
+                f,
+                ", gradients {gradients}, kept for the backward pass {kept}"
+            )?;
         }
         write!(f, "; at most {} at once", ByteCount(memory.peak))?;
         for (name, times) in self.uncounted() {

@@ -30,12 +30,7 @@ pub struct TraceMemory {
 }
 
 impl TraceMemory {
-    pub(super) fn new(
-        leaves: &[Leaf],
-        live: LiveBytes,
-        forward: usize,
-        gradients: u64,
-    ) -> Self {
+    pub(super) fn new(leaves: &[Leaf], live: LiveBytes, forward: usize, gradients: u64) -> Self {
         let sum = |is_counted: fn(Role) -> bool| {
             let counted = leaves.iter().filter(|leaf| is_counted(leaf.role));
             counted.map(|leaf| leaf.bytes).sum()

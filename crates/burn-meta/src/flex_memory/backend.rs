@@ -4,10 +4,10 @@
 //! What flex leaves to Burn's defaults is left to them here too, so that an operation falls apart
 //! into the same smaller ones.
 
+use burn::backend::distributed::DistributedOps;
 use burn::backend::ir::{BackendIr, HandleKind, TensorHandle};
 use burn::backend::ops::{QTensorOps, TransactionOps};
 use burn::backend::quantization::{QuantScheme, QuantizationParametersPrimitive};
-use burn::backend::distributed::DistributedOps;
 use burn::backend::{
     Backend, BackendTypes, DTypeUsage, DTypeUsageSet, ExecutionError, GraphUnsupported,
 };

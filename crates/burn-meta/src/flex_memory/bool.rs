@@ -11,9 +11,8 @@ use super::kernels::{self, compare, map, reduce};
 /// In place where one of the operands may be written to.
 fn combine(lhs: Ghost, rhs: Ghost) -> Ghost {
     let (lhs, rhs) = kernels::broadcast(lhs, rhs);
-    let may_write = |to: &Ghost, from: &Ghost| {
-        to.is_unique() && to.starts_at_zero() && from.is_contiguous()
-    };
+    let may_write =
+        |to: &Ghost, from: &Ghost| to.is_unique() && to.starts_at_zero() && from.is_contiguous();
     if may_write(&lhs, &rhs) {
         return lhs;
     }

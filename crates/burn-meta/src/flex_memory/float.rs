@@ -86,12 +86,7 @@ impl FloatTensorOps<Self> for GhostFlex {
         Ghost::alloc(shape, dtype.into())
     }
 
-    fn float_full(
-        shape: Shape,
-        _value: Scalar,
-        _device: &GhostDevice,
-        dtype: FloatDType,
-    ) -> Ghost {
+    fn float_full(shape: Shape, _value: Scalar, _device: &GhostDevice, dtype: FloatDType) -> Ghost {
         Ghost::alloc(shape, dtype.into())
     }
 
@@ -121,7 +116,7 @@ impl FloatTensorOps<Self> for GhostFlex {
     }
 
     fn float_powi_scalar(lhs: Ghost, rhs: Scalar) -> Ghost {
-        match rhs.try_as_integer().and_then(|rhs| rhs.to_i64()) {
+        match rhs.try_as_integer().map(|rhs| rhs.elem::<i64>()) {
             Some(0) => Ghost::alloc(lhs.shape(), lhs.dtype()),
             Some(1) => lhs,
             Some(2) => Self::float_mul(lhs.clone(), lhs),
@@ -276,6 +271,9 @@ impl FloatTensorOps<Self> for GhostFlex {
     fn float_grid_sample_2d(tensor: Ghost, grid: Ghost, _options: GridSampleOptions) -> Ghost {
         let _contiguous = (tensor.to_contiguous(), grid.to_contiguous());
         let (of, at) = (tensor.dims(), grid.dims());
-        Ghost::alloc(Shape::from(vec![of[0], of[1], at[1], at[2]]), tensor.dtype())
+        Ghost::alloc(
+            Shape::from(vec![of[0], of[1], at[1], at[2]]),
+            tensor.dtype(),
+        )
     }
 }

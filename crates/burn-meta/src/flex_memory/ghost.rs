@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use burn::backend::{DeviceId, DeviceOps, DeviceSettings, TensorMetadata};
+use burn::backend::{Device, DeviceId, DeviceOps, DeviceSettings, TensorMetadata};
 use burn::tensor::{BoolStore, DType, Shape};
 use burn_flex::Layout;
 
@@ -225,7 +225,7 @@ impl TensorMetadata for Ghost {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct GhostDevice;
 
-impl burn_std::device::Device for GhostDevice {
+impl Device for GhostDevice {
     fn from_id(_id: DeviceId) -> Self {
         Self
     }

@@ -119,7 +119,7 @@ impl IntTensorOps<Self> for GhostFlex {
     }
 
     fn int_powi_scalar(lhs: Ghost, rhs: Scalar) -> Ghost {
-        match rhs.try_as_integer().and_then(|rhs| rhs.to_i64()) {
+        match rhs.try_as_integer().map(|rhs| rhs.elem::<i64>()) {
             Some(0) => Ghost::alloc(lhs.shape(), lhs.dtype()),
             Some(1) => lhs,
             Some(2) => Self::int_mul(lhs.clone(), lhs),

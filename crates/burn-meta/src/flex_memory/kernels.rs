@@ -181,7 +181,10 @@ pub(super) fn cat(tensors: Vec<Ghost>, dim: usize) -> Ghost {
     let in_order = dim == 0 && tensors.iter().all(Ghost::is_contiguous);
     let _copies: Vec<Ghost> = match in_order {
         true => Vec::new(),
-        false => tensors.into_iter().map(|tensor| tensor.to_contiguous()).collect(),
+        false => tensors
+            .into_iter()
+            .map(|tensor| tensor.to_contiguous())
+            .collect(),
     };
     out
 }

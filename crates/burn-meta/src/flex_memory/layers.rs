@@ -308,10 +308,13 @@ pub(super) fn softmax(tensor: Ghost, dim: usize) -> Ghost {
 
 pub(super) fn layer_norm(tensor: Ghost, gamma: Ghost, beta: Option<Ghost>) -> Ghost {
     if matches!(tensor.dtype(), DType::F16 | DType::BF16) {
-        return in_f32([Some(tensor), Some(gamma), beta], |[tensor, gamma, beta]| {
-            let (tensor, gamma) = tensor.zip(gamma).expect("both were given");
-            layer_norm(tensor, gamma, beta)
-        });
+        return in_f32(
+            [Some(tensor), Some(gamma), beta],
+            |[tensor, gamma, beta]| {
+                let (tensor, gamma) = tensor.zip(gamma).expect("both were given");
+                layer_norm(tensor, gamma, beta)
+            },
+        );
     }
     let contiguous = tensor.to_contiguous();
     drop((gamma, beta));

@@ -1,9 +1,9 @@
 //! Flex's operations for whole layers.
 
 use burn::backend::ops::{
-    ActivationOps, AttentionModuleOptions, ConvOptions, ConvTransposeOptions,
-    DeformConv2dBackward, DeformConvOptions, InterpolateOptions, MaxPool2dBackward,
-    MaxPool2dWithIndices, ModuleOps, conv::pad_asymmetric_conv_input,
+    ActivationOps, AttentionModuleOptions, ConvOptions, ConvTransposeOptions, DeformConv2dBackward,
+    DeformConvOptions, InterpolateOptions, MaxPool2dBackward, MaxPool2dWithIndices, ModuleOps,
+    conv::pad_asymmetric_conv_input,
 };
 use burn::backend::{Scalar, TensorMetadata};
 use burn::tensor::{IndexingUpdateOp, IntDType, Shape};
@@ -115,7 +115,9 @@ impl ModuleOps<Self> for GhostFlex {
         let _kernel = Held::new(weight.bytes());
         // Each image's columns and result, then all results in one.
         let columns = kernel[1..].iter().product::<usize>() * at[2] * at[3] * x.dtype().size();
-        drop(Held::new(columns * x.dims()[0].min(rayon::current_num_threads())));
+        drop(Held::new(
+            columns * x.dims()[0].min(rayon::current_num_threads()),
+        ));
         let _results = Ghost::alloc(shape.clone(), x.dtype());
         Ghost::alloc(shape, x.dtype())
     }
@@ -254,11 +256,7 @@ impl ModuleOps<Self> for GhostFlex {
         let indices = Self::int_reshape(indices, Shape::from(vec![rows]));
         let flat = Shape::from(vec![rows, weights.dims()[1]]);
         let output_grad = Self::float_reshape(output_grad, flat);
-        let grad = Self::float_zeros(
-            weights.shape(),
-            &GhostDevice,
-            output_grad.dtype().into(),
-        );
+        let grad = Self::float_zeros(weights.shape(), &GhostDevice, output_grad.dtype().into());
         Self::float_select_assign(grad, 0, indices, output_grad, IndexingUpdateOp::Add)
     }
 }
