@@ -154,11 +154,6 @@ impl Ghost {
         Self { layout, ..self }
     }
 
-    /// The same bits under another dtype of that size.
-    pub(super) fn named(self, dtype: DType) -> Self {
-        Self { dtype, ..self }
-    }
-
     pub(super) fn into_contiguous(self) -> Self {
         if self.starts_at_zero() && self.covers_memory() {
             return self;

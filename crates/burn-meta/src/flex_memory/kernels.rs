@@ -169,11 +169,6 @@ pub(super) fn extremum_dim(tensor: Ghost, dim: usize, out: DType) -> Ghost {
     Ghost::alloc(reduced_shape(&tensor, dim), out)
 }
 
-/// Places along a dimension are found in 64 bits.
-pub(super) fn places(found: Ghost, out: DType) -> Ghost {
-    cast(found, out)
-}
-
 pub(super) fn cat(tensors: Vec<Ghost>, dim: usize) -> Ghost {
     let mut shape = tensors[0].shape();
     shape[dim] = tensors.iter().map(|tensor| tensor.dims()[dim]).sum();

@@ -27,6 +27,7 @@ impl Fault {
             ("not on the same device", Fault::OtherDevice),
             ("capture scope is already complete", Fault::OtherDevice),
             ("not on the same backend", Fault::OtherDevice),
+            ("is on the wrong backend", Fault::OtherDevice),
             (
                 "must run inside CaptureDevice::capture_scope",
                 Fault::OtherDevice,
