@@ -64,10 +64,24 @@ pub struct TracedOutputs {
 }
 
 impl TracedOutputs {
-    pub(super) fn of(value: &impl TraceOutput) -> Self {
+    /// The tensors of a value, real ones too.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use burn_materialize::TracedOutputs;
+    ///
+    /// let pair = [Tensor::<2>::zeros([3, 2], &Device::flex()), Tensor::zeros([4, 2], &Device::flex())];
+    /// assert_eq!(TracedOutputs::of(&pair).outputs()[1].shape, [4, 2]);
+    /// ```
+    pub fn of(value: &impl TraceOutput) -> Self {
         let mut outputs = Self::default();
         value.show(&mut outputs);
         outputs
+    }
+
+    /// What has been shown.
+    pub fn outputs(&self) -> &[TracedOutput] {
+        &self.outputs
     }
 
     /// Show what stands under a name.
