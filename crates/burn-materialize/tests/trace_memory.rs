@@ -289,8 +289,8 @@ fn adam_step(elements: usize) -> f64 {
         });
     let traced = traced.unwrap();
     let (begin, second) = traced.outcome.unwrap();
-    let live = traced.tape.live_on_flex(begin, &HashSet::new());
     let first = traced.tape.list(begin).first_after(second);
+    let live = traced.tape.live_on_flex(begin, &HashSet::new());
     *live.during[first..].iter().max().unwrap() as f64
 }
 

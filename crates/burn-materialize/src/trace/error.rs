@@ -93,6 +93,17 @@ impl TraceError {
         }
     }
 
+    /// A tensor of an earlier recording may only be found once the scope is closed.
+    pub(super) fn of_recording(error: RecordError) -> Self {
+        match error {
+            RecordError::ClosedScope { message } => Self::OtherDevice {
+                reached: Reached::default(),
+                message,
+            },
+            error => Self::Record(error),
+        }
+    }
+
     /// How far the pass came.
     pub fn reached(&self) -> Option<&Reached> {
         match self {
@@ -108,7 +119,7 @@ impl TraceError {
 }
 
 /// The last operation that was recorded.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
     /// Its name, where there was one.
     pub operation: Option<String>,
@@ -119,7 +130,7 @@ pub struct Reached {
 impl std::fmt::Display for Reached {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (&self.operation, self.path.as_str()) {
-            (None, _) => write!(f, "before its first operation"),
+            (None, _) => write!(f, "with nothing recorded before"),
             (Some(operation), "") => write!(f, "after `{operation}`"),
             (Some(operation), path) => write!(f, "after `{operation}` in `{path}`"),
         }

@@ -262,7 +262,7 @@ impl Run {
         };
         // Outside of the scope, so that it is there after a panic too.
         let mut there = None;
-        let Traced { outcome, tape } = MetaDevice::new(dtypes.traced)?.trace(|scope| {
+        let traced = MetaDevice::new(dtypes.traced)?.trace(|scope| {
             let training = self
                 .is_training
                 .then(|| scope.training_device(self.options.checkpointing));
@@ -274,7 +274,8 @@ impl Run {
                 device: training.as_ref().unwrap_or(scope.device()),
                 scope,
             })
-        })?;
+        });
+        let Traced { outcome, tape } = traced.map_err(TraceError::of_recording)?;
         let Some((leaves, begin)) = there else {
             let Err(stopped) = outcome else {
                 unreachable!("a pass that ended had a module")

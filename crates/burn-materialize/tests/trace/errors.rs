@@ -71,7 +71,7 @@ fn tensors_of_other_devices_are_refused() {
         .unwrap_err();
     assert!(matches!(error, TraceError::OtherDevice { .. }), "{error:?}");
     assert!(
-        error.to_string().contains("before its first operation"),
+        error.to_string().contains("with nothing recorded before"),
         "{error}"
     );
 

@@ -38,7 +38,11 @@ impl LiveBytes {
 ///
 /// A recording does not say when a tensor is dropped. One that an operation takes over goes with it;
 /// any other goes after the last operation that reads it.
-pub(crate) fn run(operations: &[OperationIr], begin: usize, held: &HashSet<TensorId>) -> LiveBytes {
+pub(crate) fn run(
+    operations: Vec<OperationIr>,
+    begin: usize,
+    held: &HashSet<TensorId>,
+) -> LiveBytes {
     let mut last_use: HashMap<TensorId, usize> = HashMap::new();
     for (index, operation) in operations.iter().enumerate() {
         for tensor in operation.inputs().chain(operation.outputs()) {
@@ -46,52 +50,52 @@ pub(crate) fn run(operations: &[OperationIr], begin: usize, held: &HashSet<Tenso
         }
     }
     let mut interpreter = TensorInterpreter::<GhostFlex>::new(GhostDevice);
-    let mut counted = LiveBytes {
-        during: Vec::with_capacity(operations.len() - begin),
-        after: Vec::with_capacity(operations.len() - begin),
-    };
+    let mut live = LiveBytes::default();
     ghost::count(false);
     ghost::take_peak();
-    for (index, operation) in operations.iter().enumerate() {
+    for (index, operation) in operations.into_iter().enumerate() {
         if index == begin {
             ghost::count(true);
         }
+        let is_over = |tensor: &TensorIr| {
+            last_use.get(&tensor.id) == Some(&index) && !held.contains(&tensor.id)
+        };
+        let drops = left_over(&operation, is_over);
         execute(&mut interpreter, operation);
-        for tensor in operation.inputs().chain(operation.outputs()) {
-            let is_last = last_use.get(&tensor.id) == Some(&index);
-            if is_last && !held.contains(&tensor.id) {
-                last_use.remove(&tensor.id);
-                drop_once(&mut interpreter, operation, tensor);
-            }
+        for tensor in drops {
+            interpreter.register_op(OperationIr::Drop(tensor));
         }
         if index >= begin {
-            counted.during.push(ghost::take_peak());
-            counted.after.push(ghost::live());
+            live.during.push(ghost::take_peak());
+            live.after.push(ghost::live());
         }
     }
     drop(interpreter);
     ghost::count(false);
-    counted
+    live
 }
 
-/// Drop what the operation has not taken over.
-fn drop_once(
-    interpreter: &mut TensorInterpreter<GhostFlex>,
-    operation: &OperationIr,
-    tensor: &TensorIr,
-) {
-    let is_taken = operation
-        .inputs()
-        .any(|input| input.id == tensor.id && input.status == TensorStatus::ReadWrite);
-    if !is_taken {
-        interpreter.register_op(OperationIr::Drop(TensorIr {
-            status: TensorStatus::ReadWrite,
-            ..tensor.clone()
-        }));
+/// The tensors that are over after an operation and that it does not take over itself, each once.
+fn left_over(operation: &OperationIr, is_over: impl Fn(&TensorIr) -> bool) -> Vec<TensorIr> {
+    let is_taken = |tensor: &TensorIr| {
+        operation
+            .inputs()
+            .any(|input| input.id == tensor.id && input.status == TensorStatus::ReadWrite)
+    };
+    let mut drops: Vec<TensorIr> = Vec::new();
+    for tensor in operation.inputs().chain(operation.outputs()) {
+        let is_listed = drops.iter().any(|listed| listed.id == tensor.id);
+        if is_over(tensor) && !is_taken(tensor) && !is_listed {
+            drops.push(TensorIr {
+                status: TensorStatus::ReadWrite,
+                ..tensor.clone()
+            });
+        }
     }
+    drops
 }
 
-fn execute(interpreter: &mut TensorInterpreter<GhostFlex>, operation: &OperationIr) {
+fn execute(interpreter: &mut TensorInterpreter<GhostFlex>, operation: OperationIr) {
     match operation {
         // Burn's interpreter cannot.
         OperationIr::BaseInt(BaseOperationIr::Cast(cast)) => {
@@ -104,9 +108,9 @@ fn execute(interpreter: &mut TensorInterpreter<GhostFlex>, operation: &Operation
         | OperationIr::Custom(_)
         | OperationIr::Distributed(_)
         | OperationIr::Float(_, FloatOperationIr::Quantize(_) | FloatOperationIr::Dequantize(_)) => {
-            make_outputs(interpreter, operation);
+            make_outputs(interpreter, &operation);
         }
-        operation => interpreter.register_op(operation.clone()),
+        operation => interpreter.register_op(operation),
     }
 }
 

@@ -38,8 +38,9 @@ impl Tape {
     ///
     /// Every kernel of burn-flex decides by layout and sharing whether it writes in place, copies
     /// or only looks; the same decisions are taken here, on tensors without bytes.
-    pub fn live_on_flex(&self, begin: Mark, held: &HashSet<TensorId>) -> LiveBytes {
-        run(&self.operations, self.first_after(begin), held)
+    pub fn live_on_flex(self, begin: Mark, held: &HashSet<TensorId>) -> LiveBytes {
+        let first = self.first_after(begin);
+        run(self.operations, first, held)
     }
 
     fn first_after(&self, begin: Mark) -> usize {
