@@ -11,7 +11,10 @@ use burn::tensor::module::{
     adaptive_avg_pool2d, attention, avg_pool2d, conv_transpose2d, conv1d, conv2d, conv3d,
     embedding, interpolate, layer_norm, max_pool2d, max_pool2d_with_indices,
 };
-use burn::tensor::ops::{ConvOptions, ConvTransposeOptions, InterpolateMode, InterpolateOptions};
+use burn::tensor::ops::{
+    AvgPoolOptions, ConvOptions, ConvTransposeOptions, InterpolateMode, InterpolateOptions,
+    MaxPoolOptions,
+};
 use burn::tensor::{DType, Device, Distribution, FloatDType, Int, IntDType, Tensor, s};
 use burn_meta::{DefaultDTypes, MetaDevice, tensor_id};
 
@@ -318,22 +321,23 @@ const LAYERS: &[(&str, Program)] = programs! {
     };
     conv_transposed: |device| {
         let options = ConvTransposeOptions::new([2, 2], [0, 0], [0, 0], [1, 1], 1);
-        one(conv_transpose2d(images(device), Tensor::ones([24, 16, 2, 2], device), None, options))
+        // Of several images, how many are at work at once is up to the threads.
+        let image = images(device).slice(s![0..1]);
+        one(conv_transpose2d(image, Tensor::ones([24, 16, 2, 2], device), None, options))
     };
     pools: |device| {
-        let x = max_pool2d(images(device), [2, 2], [2, 2], [0, 0], [1, 1], false);
-        one(avg_pool2d(x, [3, 3], [1, 1], [1, 1], true, false))
+        let x = max_pool2d(images(device), MaxPoolOptions::new([2, 2]).with_stride([2, 2]));
+        one(avg_pool2d(x, AvgPoolOptions::new([3, 3]).with_stride([1, 1])))
     };
     pool_with_places: |device| {
-        let (x, at) = max_pool2d_with_indices(
-            images(device), [2, 2], [2, 2], [0, 0], [1, 1], false,
-        );
+        let options = MaxPoolOptions::new([2, 2]).with_stride([2, 2]);
+        let (x, at) = max_pool2d_with_indices(images(device), options);
         [x.into_bridge(), at.into_bridge()]
     };
     adaptive_pool: |device| one(adaptive_avg_pool2d(images(device), [60, 50]));
     interpolated: |device| {
         let options = InterpolateOptions::new(InterpolateMode::Bilinear);
-        one(interpolate(images(device), [120, 100], options))
+        one(interpolate(images(device), options.with_output_size([120, 100])))
     };
     attention_with_all_scores: |device| {
         let x = Tensor::<4>::ones([4, 8, 256, 64], device);

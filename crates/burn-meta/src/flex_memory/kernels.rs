@@ -131,8 +131,7 @@ pub(super) fn mask_fill(tensor: Ghost, mask: Ghost) -> Ghost {
 pub(super) fn mask_where(tensor: Ghost, mask: Ghost, value: Ghost) -> Ghost {
     let (tensor, mask) = broadcast(tensor, mask);
     let (tensor, value) = broadcast(tensor, value);
-    let (mask, value) = broadcast(mask, value);
-    drop(mask);
+    let (_mask, value) = broadcast(mask, value);
     if tensor.is_dense_and_unique() {
         return tensor;
     }
