@@ -62,27 +62,6 @@ pub enum OperationKind {
     Uncounted,
 }
 
-impl OperationKind {
-    /// All of them.
-    pub const ALL: [Self; 15] = [
-        Self::Product,
-        Self::Convolution,
-        Self::Attention,
-        Self::Normalization,
-        Self::Elementwise,
-        Self::Reduction,
-        Self::Pooling,
-        Self::Indexing,
-        Self::Sort,
-        Self::Copy,
-        Self::View,
-        Self::Creation,
-        Self::Loss,
-        Self::Collective,
-        Self::Uncounted,
-    ];
-}
-
 impl std::fmt::Display for OperationKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(match self {
