@@ -5,7 +5,7 @@ use burn::backend::TensorMetadata;
 use burn::backend::ops::conv::{
     calculate_conv_output_size, calculate_conv_transpose_output_size, calculate_pool_output_size,
 };
-use burn::backend::ops::{AttentionModuleOptions, ConvOptions, ConvTransposeOptions};
+use burn::backend::ops::{ConvOptions, ConvTransposeOptions};
 use burn::tensor::{DType, Shape};
 
 use super::ghost::{Ghost, Held};
@@ -253,14 +253,13 @@ pub(super) fn attention(
     value: Ghost,
     mask: Option<Ghost>,
     bias: Option<Ghost>,
-    options: AttentionModuleOptions,
 ) -> Ghost {
     if matches!(query.dtype(), DType::F16 | DType::BF16) {
         let operands = [Some(query), Some(key), Some(value), bias];
         return in_f32(operands, |[query, key, value, bias]| {
             let (query, key) = query.zip(key).expect("both were given");
             let value = value.expect("it was given");
-            attention(query, key, value, mask, bias, options)
+            attention(query, key, value, mask, bias)
         });
     }
     /// Up to this many scores a head, all of them are held.

@@ -242,9 +242,9 @@ impl ModuleOps<Self> for GhostFlex {
         value: Ghost,
         mask: Option<Ghost>,
         attn_bias: Option<Ghost>,
-        options: AttentionModuleOptions,
+        _options: AttentionModuleOptions,
     ) -> Ghost {
-        layers::attention(query, key, value, mask, attn_bias, options)
+        layers::attention(query, key, value, mask, attn_bias)
     }
 
     fn layer_norm(tensor: Ghost, gamma: Ghost, beta: Option<Ghost>, _epsilon: f64) -> Ghost {
