@@ -57,7 +57,7 @@ impl fmt::Display for Trace {
             )
         };
         line(f, "forward", self.cost_of(Phase::Forward))?;
-        if self.backward < self.operations.len() {
+        if self.forward < self.operations.len() {
             line(f, "backward", self.cost_of(Phase::Backward))?;
         }
         let memory = &self.memory;

@@ -17,17 +17,16 @@ pub struct Trace {
     pub outputs: Vec<TracedOutput>,
     /// Every tensor that an operation reads or makes.
     pub tensors: Vec<TracedTensor>,
-    /// The operations in order, forward and then backward.
-    pub operations: Vec<Operation>,
-    /// How many of them are the forward pass.
-    pub backward: usize,
-    /// Paths of modules; the first is the root's, which is empty.
-    pub modules: Vec<String>,
-    /// The module of each operation, as a place in `modules`: that of the parameter or buffer that
-    /// it reads, or whose gradient it makes; else that of the operation before.
-    pub owners: Vec<u32>,
     /// What it takes.
     pub memory: TraceMemory,
+    /// Forward, then backward.
+    pub(super) operations: Vec<Operation>,
+    /// How many of them are the forward pass.
+    pub(super) forward: usize,
+    /// Paths of modules; the first is the root's, which is empty.
+    pub(super) paths: Vec<String>,
+    /// The module of each operation, as a place in `paths`.
+    pub(super) owners: Vec<u32>,
 }
 
 /// Whether an operation computes the result, or gradients.
@@ -92,17 +91,19 @@ pub struct ModuleCost {
 }
 
 impl Trace {
-    /// The operations in order, each with its module.
+    /// The operations in order, forward and then backward, each with its module: that of the
+    /// parameter or buffer that it reads, or whose gradient it makes; else that of the operation
+    /// before.
     pub fn operations(&self) -> impl ExactSizeIterator<Item = TracedOperation<'_>> {
         self.operations.iter().enumerate().map(|(i, operation)| {
-            let phase = if i < self.backward {
+            let phase = if i < self.forward {
                 Phase::Forward
             } else {
                 Phase::Backward
             };
             TracedOperation {
                 operation,
-                path: &self.modules[self.owners[i] as usize],
+                path: &self.paths[self.owners[i] as usize],
                 phase,
                 trace: self,
             }
@@ -116,7 +117,7 @@ impl Trace {
 
     /// What one phase costs.
     pub fn cost_of(&self, phase: Phase) -> Cost {
-        let (forward, backward) = self.operations.split_at(self.backward);
+        let (forward, backward) = self.operations.split_at(self.forward);
         let operations = match phase {
             Phase::Forward => forward,
             Phase::Backward => backward,
@@ -126,7 +127,7 @@ impl Trace {
 
     /// What each module costs by itself, without the modules in it, in the order they first come up.
     pub fn modules(&self) -> Vec<ModuleCost> {
-        let mut places = vec![None; self.modules.len()];
+        let mut places = vec![None; self.paths.len()];
         let mut costs: Vec<ModuleCost> = Vec::new();
         for (traced, &owner) in self.operations().zip(&self.owners) {
             let place = *places[owner as usize].get_or_insert_with(|| {

@@ -25,7 +25,7 @@ use crate::{Materialize, Meta};
 /// let bf16 = DefaultDTypes { float: FloatDType::BF16, ..DefaultDTypes::default() };
 /// let options = TraceOptions::default().dtypes(bf16);
 /// let trace = meta.trace_with(options, |linear, device| {
-///     linear.forward(Tensor::zeros([32, 64], device))
+///     linear.forward(Tensor::<2>::zeros([32, 64], device))
 /// })?;
 /// assert_eq!(trace.outputs[0].dtype, DType::BF16);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -300,7 +300,7 @@ impl Run {
                 });
             }
         };
-        let (backward, gradients) = match ended.backward {
+        let (forward, gradients) = match ended.backward {
             Some((begin, gradients)) => (list.first_after(begin), gradients),
             None => (list.operations.len(), Vec::new()),
         };
@@ -321,7 +321,7 @@ impl Run {
             TraceMemory::new(
                 &leaves,
                 tape.live_on_flex(begin, &held),
-                backward,
+                forward,
                 left.map(|(leaf, _)| leaf.bytes).sum(),
             )
         };
@@ -329,8 +329,8 @@ impl Run {
             outputs: ended.outputs.outputs,
             tensors: list.tensors,
             operations: list.operations,
-            backward,
-            modules: owners.paths,
+            forward,
+            paths: owners.paths,
             owners: attributed,
             memory,
         })

@@ -91,7 +91,8 @@ fn costs_are_added_up_by_module() {
     let sum: u64 = modules.iter().map(|module| module.forward.flops).sum();
     assert_eq!(sum, trace.cost().flops);
     let count: usize = modules.iter().map(|module| module.operations).sum();
-    assert_eq!(count, trace.operations.len());
+    assert_eq!(count, trace.operations().len());
+    assert_eq!(count, trace.memory.during.len());
 }
 
 #[test]

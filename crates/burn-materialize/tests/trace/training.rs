@@ -1,6 +1,8 @@
 //! Training passes: what the backward pass does, whose it is, what is kept for it.
 
-use burn::module::Module;
+use std::collections::HashSet;
+
+use burn::module::{Lora, Module};
 use burn::nn::loss::CrossEntropyLossConfig;
 use burn::tensor::{Device, GradientCheckpointingStrategy, Int, Tensor};
 use burn_materialize::{Meta, Phase, Trace, TraceOptions};
@@ -114,4 +116,23 @@ fn gradient_checkpointing_keeps_less_and_computes_more() {
     );
     let flops = |trace: &Trace| trace.cost_of(Phase::Backward).flops;
     assert!(flops(&again) > flops(&plain));
+}
+
+#[test]
+fn an_adapter_is_trained_and_belongs_to_the_layer_it_adapts() {
+    let meta = Meta::build(Mlp::new).unwrap();
+    let adapted = meta
+        .map(|mlp, _| {
+            let mlp = mlp.freeze();
+            Mlp {
+                hidden: mlp.hidden.apply_lora(Lora::new(2, 4.0)),
+                ..mlp
+            }
+        })
+        .unwrap();
+    let trace = adapted.trace_training(loss).unwrap();
+    // Two matrices of rank two, beside the weight of 64 by 128.
+    assert_eq!(trace.memory.gradients, 4 * 2 * (64 + 128));
+    let paths: HashSet<_> = trace.operations().map(|traced| traced.path).collect();
+    assert_eq!(paths, HashSet::from(["", "hidden", "output"]));
 }
