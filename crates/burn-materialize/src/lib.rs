@@ -40,7 +40,9 @@ mod reset_pass;
 mod site;
 mod slot;
 mod summary;
+mod table;
 mod tie;
+mod trace;
 mod train;
 mod traversal;
 mod weights;
@@ -84,7 +86,8 @@ pub use burn_materialize_derive::Materialize;
 /// ```
 pub use burn_materialize_derive::ResetParameters;
 pub use burn_meta::{
-    ByteCount, DefaultDTypes, DeviceMemory, RecipeError, RecipeKind, RecordError, is_meta_device,
+    ByteCount, Cost, DefaultDTypes, DeviceMemory, Operation, OperationKind, RecipeError,
+    RecipeKind, RecordError, TracedTensor, is_meta_device,
 };
 pub use burn_weights::{Checkpoint, CheckpointError, WriteFormat, Written};
 pub use error::{MaterializeError, Problem, Problems};
@@ -103,6 +106,10 @@ pub use site::{Role, Site};
 pub use slot::Slot;
 pub use summary::Summary;
 pub use tie::{detached, retie, retie_as};
+pub use trace::{
+    ModuleCost, Phase, Reached, Trace, TraceError, TraceMemory, TraceOptions, TraceOutput,
+    TracedOperation, TracedOutput, TracedOutputs, trace, trace_training,
+};
 pub use train::valid;
 pub use traversal::{Pass, Traversal, traverse};
 pub use weights::{

@@ -135,6 +135,11 @@ impl<M: Materialize> Meta<M> {
         self.seed
     }
 
+    /// The dtypes that it gave to tensors that name none.
+    pub fn dtypes(&self) -> DefaultDTypes {
+        self.device.dtypes()
+    }
+
     /// How each tensor is made.
     pub fn recipes(&self) -> &Recipes {
         &self.recipes

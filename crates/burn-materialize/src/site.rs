@@ -43,6 +43,17 @@ impl<'a> Site<'a> {
         &self.stack.containers[start..end]
     }
 
+    /// The path of the module that declares the leaf: `blocks.0.norm`, and the empty path at the
+    /// root. What a reparameterisation such as LoRA adds belongs to the module of the parameter.
+    pub fn module_path(&self) -> &'a str {
+        let marks = self.stack.marks.iter();
+        let marks = marks.take_while(|mark| !mark.is_reparameterization);
+        // Indices of lists, arrays and tuples declare nothing.
+        let declares = |mark: &&Mark| mark.containers < mark.declaring.1;
+        let end = marks.filter(declares).last().map_or(0, |mark| mark.path);
+        &self.stack.path[..end]
+    }
+
     /// Whether that type is burn-nn's, and not another of the same name. Within a module that derives
     /// nothing of ours this is not known, and false.
     pub fn is_of_burn(&self) -> bool {
@@ -94,6 +105,7 @@ struct Mark {
     /// Where the innermost declaring type stood before.
     declaring: (usize, usize),
     is_variant: bool,
+    is_reparameterization: bool,
     is_of_burn: bool,
     torch: Option<&'static str>,
 }
@@ -106,6 +118,7 @@ impl Stack {
             containers: self.containers.len(),
             declaring,
             is_variant: container.starts_with("Enum:"),
+            is_reparameterization: container == "Reparameterization",
             is_of_burn: false,
             torch: None,
         };
@@ -198,14 +211,17 @@ mod tests {
             (stack.site().path(), stack.site().module()),
             ("layers.0", "Model")
         );
+        assert_eq!(stack.site().module_path(), "");
         stack.enter("weight", "Struct:Linear");
         assert_eq!(
             (stack.site().path(), stack.site().module()),
             ("layers.0.weight", "Linear")
         );
+        assert_eq!(stack.site().module_path(), "layers.0");
         stack.enter("lora", "Reparameterization");
         stack.enter("a", "Struct:Lora");
         assert_eq!(stack.site().path(), "layers.0.weight.lora.a");
+        assert_eq!(stack.site().module_path(), "layers.0");
         stack.exit();
         stack.exit();
         stack.exit();

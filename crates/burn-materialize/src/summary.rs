@@ -9,6 +9,7 @@ use burn_meta::{ByteCount, TensorId};
 use crate::Materialize;
 use crate::inventory::{Entry, State, inventory};
 use crate::site::Role;
+use crate::table::{Align, grouped, write_table};
 
 /// The tensors of a module, one a row, with totals. Its `Display` aligns.
 ///
@@ -123,28 +124,8 @@ impl fmt::Display for Summary {
             let (path, module) = (entry.path.clone(), entry.module.clone());
             table.push([path, module, shape, dtype, parameters, size, state]);
         }
-        let widths: [usize; 7] = std::array::from_fn(|column| {
-            table
-                .iter()
-                .map(|row| row[column].chars().count())
-                .max()
-                .unwrap_or(0)
-        });
-        let line = |f: &mut fmt::Formatter<'_>, row: &[String; 7]| {
-            let [path, module, shape, dtype, parameters, bytes, state] = row;
-            let [a, b, c, d, e, g, _] = widths;
-            writeln!(
-                f,
-                "{path:<a$}  {module:<b$}  {shape:<c$}  {dtype:<d$}  {parameters:>e$}  {bytes:>g$}  {state}"
-            )
-        };
-        line(f, &table[0])?;
-        writeln!(
-            f,
-            "{}",
-            "-".repeat(widths.iter().sum::<usize>() + 2 * (widths.len() - 1))
-        )?;
-        table[1..].iter().try_for_each(|row| line(f, row))?;
+        let [left, right] = [Align::Left, Align::Right];
+        write_table(f, [left, left, left, left, right, right, left], &table)?;
         let ties = self.rows.len() - self.tensors();
         let ties = if ties == 0 {
             String::new()
@@ -160,30 +141,5 @@ impl fmt::Display for Summary {
             ByteCount(self.bytes() as u64),
             ByteCount(self.allocated_bytes() as u64),
         )
-    }
-}
-
-/// `1234567` as `1,234,567`.
-fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-#[cfg(test)]
-mod tests {
-    use super::grouped;
-
-    #[test]
-    fn numbers_read_well() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(70_553_706_496), "70,553,706,496");
     }
 }

@@ -38,19 +38,26 @@ mod device;
 mod device_draw;
 mod error;
 mod evaluate;
+mod flex_memory;
 pub mod generator;
 mod memory;
 mod recipe;
 mod record;
 mod tensor;
+mod trace;
 
 pub use burn_capture::TensorId;
 pub use byte_count::ByteCount;
 pub use device::{DefaultDTypes, MetaDevice};
 pub use error::{RecipeError, RecordError};
 pub use evaluate::{place_data, swapped};
+pub use flex_memory::LiveBytes;
 pub use generator::DrawKey;
 pub use memory::{DeviceMemory, confirm};
 pub use recipe::{Recipe, RecipeKind};
 pub use record::{Recording, panic_text, record};
 pub use tensor::{is_meta_device, read, tensor_id};
+pub use trace::{
+    Cost, Fault, Mark, MetaGradients, Operation, OperationKind, OperationList, Stopped, Tape,
+    TraceScope, Traced, TracedTensor,
+};

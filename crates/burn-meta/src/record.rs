@@ -40,37 +40,67 @@ impl MetaDevice {
         &self,
         build: impl FnOnce(&Device) -> T,
     ) -> Result<(T, Recording), RecordError> {
+        let Captured {
+            outcome,
+            operations,
+            client,
+        } = self.capture(|device, _| build(device))?;
+        match outcome {
+            Ok(value) => Ok((value, Recording::new(operations, client, self.dtypes()))),
+            Err(panic) => Err(recognise(&*panic).unwrap_or_else(|| resume_unwind(panic))),
+        }
+    }
+
+    /// Run `build` in a scope of its own. What was recorded before a panic is kept.
+    pub(crate) fn capture<T>(
+        &self,
+        build: impl FnOnce(&Device, &CaptureClient) -> T,
+    ) -> Result<Captured<T>, RecordError> {
         let turn = self.enter()?;
         let device = self.device();
         let mut built = None;
-        let captured = catch_unwind(AssertUnwindSafe(|| {
-            device.capture_scope(|scope| {
-                self.configure();
-                let client = capture_client(device);
-                built = Some((build(device), client));
-                scope.complete([], [])
-            })
-        }));
+        let captured = device.capture_scope(|scope| {
+            self.configure();
+            let client = capture_client(device);
+            // Caught here, so that the scope completes and gives its operations.
+            let outcome = catch_unwind(AssertUnwindSafe(|| build(device, &client)));
+            built = Some((outcome, client));
+            scope.complete([], [])
+        });
         drop(turn);
-        // What comes back beside the graph are copies of the constants; the session has them.
-        let graph = match captured {
-            Ok(Ok(captured)) => captured.graph,
-            Ok(Err(error @ CaptureError::UndeclaredInput { .. })) => {
+        let (outcome, client) = built.expect("a scope that completes has run its closure");
+        let operations = match captured {
+            // What comes back beside the graph are copies of the constants; the session has them.
+            Ok(captured) => captured.graph.operations,
+            // A panic came first, and says more.
+            Err(_) if outcome.is_err() => Vec::new(),
+            Err(error @ CaptureError::UndeclaredInput { .. }) => {
                 return Err(RecordError::ClosedScope {
                     message: error.to_string(),
                 });
             }
-            Ok(Err(error)) => unreachable!("whoever has its turn opens the only scope: {error}"),
-            Err(panic) => return Err(recognise(&*panic).unwrap_or_else(|| resume_unwind(panic))),
+            Err(error) => unreachable!("whoever has its turn opens the only scope: {error}"),
         };
-        let (value, client) = built.expect("a scope that completes has run its closure");
-        let recording = Recording::new(graph.operations, client, self.dtypes());
-        Ok((value, recording))
+        Ok(Captured {
+            outcome,
+            operations,
+            client,
+        })
     }
 }
 
+/// What a scope leaves.
+pub(crate) struct Captured<T> {
+    /// What its closure returned, or its panic.
+    pub(crate) outcome: std::thread::Result<T>,
+    /// What was recorded, also before a panic.
+    pub(crate) operations: Vec<OperationIr>,
+    /// The closed session.
+    pub(crate) client: CaptureClient,
+}
+
 /// The user's mistakes that Burn reports by panicking, told by Burn's text.
-fn recognise(panic: &(dyn std::any::Any + Send)) -> Option<RecordError> {
+pub(crate) fn recognise(panic: &(dyn std::any::Any + Send)) -> Option<RecordError> {
     let message = panic_text(panic)?;
     if message.contains("has no concrete value") || message.contains("has no initialized value") {
         Some(RecordError::ValueRead { message })
@@ -82,7 +112,7 @@ fn recognise(panic: &(dyn std::any::Any + Send)) -> Option<RecordError> {
 }
 
 /// Burn's own check of devices comes first where the earlier scope was on another meta device.
-fn mixes_scopes(message: &str) -> bool {
+pub(crate) fn mixes_scopes(message: &str) -> bool {
     message.contains("not on the same device") && message.matches("Capture(").count() == 2
 }
 
