@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use burn::data::dataset::DatasetError;
 use burn::tensor::{FloatDType, Shape};
-use burn_materialize::MaterializeError;
+use burn_materialize::{ByteCount, MaterializeError};
 
 use crate::accelerator::Candidates;
 use crate::callback::Point;
@@ -14,6 +14,7 @@ use crate::change::ModuleChange;
 use crate::checkpoint::StateProblem;
 use crate::config::SettingProblem;
 use crate::pattern::PatternProblem;
+use crate::plan::TrainingNeeds;
 use text::{listed, numbers};
 pub(crate) use text::{rates, shorten};
 
@@ -23,6 +24,21 @@ pub enum FabricError {
     /// The module could not be built or materialised.
     #[error(transparent)]
     Materialize(#[from] MaterializeError),
+    /// The device has not as much memory as training the module takes.
+    #[error(
+        "training takes at least {}, and {device} has {}: {needs}; activations come on top. Ask \
+         `fabric.plan(&meta)` what would help, or train it on a larger device",
+        ByteCount(needs.total()),
+        ByteCount(*memory)
+    )]
+    DoesNotFit {
+        /// The device.
+        device: String,
+        /// What is held at the end of a backward pass.
+        needs: TrainingNeeds,
+        /// The device's bytes.
+        memory: u64,
+    },
     /// The accelerator is a device that computes nothing.
     #[error(
         "{device} records operations and computes nothing: choose a real device, and leave the \

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
-use burn_materialize::{Draws, Materialize, Meta, Weights};
+use burn_materialize::{DefaultDTypes, DeviceMemory, Draws, Materialize, Meta, Weights};
 
 use crate::accelerator::Candidates;
 use crate::backward::{BackwardTarget, Unscale, backward};
@@ -19,6 +19,7 @@ use crate::gradients::{Accumulation, Clip, Clipped, clip};
 use crate::module::FabricModule;
 use crate::optimizer::{FabricOptimizer, Mixed, OptimizerConfig, OptimizerTarget};
 use crate::parameters::{HasParameters, Resolved, look_for_parameters};
+use crate::plan::{Optimizer, Plan, PlanRequest, check_needs, half_precision, training_needs};
 use crate::precision::{LossScale, LossScaler, Precision, RealPaths, norms_in_f32};
 use crate::setup::SetUp;
 use crate::span;
@@ -206,8 +207,52 @@ impl Fabric {
         precision.is_some_and(Precision::has_norms_in_f32)
     }
 
+    fn has_masters(&self) -> bool {
+        self.settings.precision.is_some_and(Precision::is_mixed)
+    }
+
+    /// Ask what a module on the meta device takes here: with this Fabric's precision, gradient
+    /// checkpointing and accumulation, against its device's memory.
+    ///
+    /// ```
+    /// use burn::nn::{Linear, LinearConfig};
+    /// use burn::optim::AdamWConfig;
+    /// use burn::tensor::Tensor;
+    /// use burn_fabric::prelude::*;
+    ///
+    /// let fabric = Fabric::builder().build()?;
+    /// let meta = fabric.init_module(|device| LinearConfig::new(512, 512).init(device))?;
+    /// let request = fabric.plan(&meta).batch(32);
+    /// let plan = request.training(AdamWConfig::new(), |linear: &Linear, device, batch| {
+    ///     linear.forward(Tensor::<2>::zeros([batch, 512], device)).mean()
+    /// })?;
+    /// assert!(plan.fits());
+    /// println!("{plan}");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn plan<'m, M: Materialize>(&self, meta: &'m Meta<M>) -> PlanRequest<'m, M> {
+        let device = self.inference_device();
+        // A device that cannot be opened says nothing.
+        let memory = DeviceMemory::of(&device)
+            .ok()
+            .and_then(|memory| memory.total);
+        let mut request = Plan::of(meta)
+            .dtypes(DefaultDTypes::of(&device))
+            .half_precision(half_precision(&device))
+            .gradient_checkpointing(self.settings.gradient_checkpointing)
+            .accumulate(self.settings.accumulate);
+        if let Some(precision) = self.settings.precision {
+            request = request.precision(precision);
+        }
+        match memory {
+            Some(memory) => request.budget(memory),
+            None => request,
+        }
+    }
+
     /// Set a module up together with an optimizer over all of it. The optimizer's configuration is
-    /// checked before anything is allocated.
+    /// checked before anything is allocated, and so is whether the device can hold both, with the
+    /// gradients.
     ///
     /// ```
     /// use burn::nn::LinearConfig;
@@ -222,7 +267,8 @@ impl Fabric {
     /// ```
     ///
     /// # Errors
-    /// As [`setup`](Fabric::setup) and [`setup_optimizer`](Fabric::setup_optimizer).
+    /// As [`setup`](Fabric::setup) and [`setup_optimizer`](Fabric::setup_optimizer), and
+    /// [`FabricError::DoesNotFit`].
     pub fn setup_with_optimizer<S: SetUp>(
         &self,
         module: S,
@@ -230,7 +276,13 @@ impl Fabric {
     ) -> Result<(FabricModule<S::Module>, FabricOptimizer), FabricError> {
         let groups = config.into_groups();
         let parameters = look_for_parameters(|pass| module.look(pass));
-        groups.assign(&Resolved::of_one(parameters))?;
+        let half = half_precision(&self.device);
+        let mut optimizer = Optimizer::new(&groups, &Resolved::of_one(parameters), half)?;
+        let masters = self.has_masters();
+        let needs = training_needs(&self.device, &mut optimizer, masters, |pass| {
+            module.look(pass)
+        });
+        check_needs(&self.device, needs)?;
         let module = self.setup(module)?;
         let optimizer = self.setup_optimizer(&module, groups)?;
         Ok((module, optimizer))
@@ -251,7 +303,7 @@ impl Fabric {
         config: impl OptimizerConfig,
     ) -> Result<FabricOptimizer, FabricError> {
         let mixed = Mixed {
-            masters: self.settings.precision.is_some_and(Precision::is_mixed),
+            masters: self.has_masters(),
             scaler: self.scaler.clone(),
             last_turn: AtomicU64::new(u64::MAX),
         };

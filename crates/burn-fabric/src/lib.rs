@@ -65,6 +65,7 @@ mod module;
 mod optimizer;
 mod parameters;
 mod pattern;
+mod plan;
 mod precision;
 mod registry;
 mod setup;
@@ -109,6 +110,7 @@ pub use optimizer::{
 };
 pub use parameters::{HasParameters, Parameters};
 pub use pattern::PatternProblem;
+pub use plan::{Change, Help, Plan, PlanError, PlanMemory, PlanRequest, Stage, TrainingNeeds};
 pub use precision::{LossScale, Precision, UnknownPrecision};
 pub use setup::SetUp;
 

@@ -7,11 +7,17 @@ mod config;
 mod groups;
 mod step;
 mod target;
+mod update;
 
+pub(crate) use config::BuiltOptimizer;
+#[cfg(test)]
+pub(crate) use config::Configured;
 pub use config::{Custom, OptimizerConfig, SingleOptimizer};
+pub(crate) use groups::Assignment;
 pub use groups::{ParameterGroup, ParameterGroups};
 pub use step::{StepReport, StepTarget};
 pub use target::OptimizerTarget;
+pub(crate) use update::{Kept, update};
 
 use std::borrow::BorrowMut;
 use std::collections::HashMap;

@@ -5,7 +5,7 @@ mod norms;
 
 pub use loss_scale::LossScale;
 pub(crate) use loss_scale::LossScaler;
-pub(crate) use norms::{RealPaths, norms_in_f32};
+pub(crate) use norms::{RealPaths, is_of_a_layer_norm, norms_in_f32};
 
 use std::fmt;
 use std::str::FromStr;

@@ -86,8 +86,8 @@ pub use burn_materialize_derive::Materialize;
 /// ```
 pub use burn_materialize_derive::ResetParameters;
 pub use burn_meta::{
-    ByteCount, Cost, DefaultDTypes, DeviceMemory, Operation, OperationKind, RecipeError,
-    RecipeKind, RecordError, TracedTensor, is_meta_device,
+    ByteCount, Cost, DefaultDTypes, DeviceMemory, HalfPrecision, Operation, OperationKind,
+    RecipeError, RecipeKind, RecordError, TracedTensor, is_meta_device,
 };
 pub use burn_weights::{Checkpoint, CheckpointError, WriteFormat, Written};
 pub use error::{MaterializeError, Problem, Problems};
@@ -108,7 +108,7 @@ pub use summary::Summary;
 pub use tie::{detached, retie, retie_as};
 pub use trace::{
     ModuleCost, Phase, Reached, Trace, TraceError, TraceMemory, TraceOptions, TraceOutput,
-    TracedOperation, TracedOutput, TracedOutputs, trace, trace_training,
+    TracedLeaf, TracedOperation, TracedOutput, TracedOutputs, trace, trace_training,
 };
 pub use train::valid;
 pub use traversal::{Pass, Traversal, traverse};

@@ -1,7 +1,10 @@
 //! Where a traversal stands: the path of a leaf and the modules around it.
 
+use serde::{Deserialize, Serialize};
+
 /// What a leaf of a module tree is to the module.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Role {
     /// A `Param<Tensor>`: an optimizer may update it.
     Parameter,

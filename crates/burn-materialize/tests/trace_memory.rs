@@ -21,7 +21,7 @@ use burn::tensor::GradientCheckpointingStrategy::{self, Balanced, Disabled};
 use burn::tensor::activation::{gelu, relu, softmax};
 use burn::tensor::{Device, Int, Tensor};
 use burn_materialize::{Materialize, Meta, ResetParameters, TraceOptions, retie_as};
-use burn_meta::{DefaultDTypes, MetaDevice};
+use burn_meta::{DefaultDTypes, HalfPrecision, MetaDevice};
 
 struct Counting;
 
@@ -343,7 +343,9 @@ fn adam_step(elements: usize) -> f64 {
     let traced = traced.unwrap();
     let (begin, second) = traced.outcome.unwrap();
     let first = traced.tape.list(begin).first_after(second);
-    let live = traced.tape.live_on_flex(begin, &HashSet::new());
+    let live = traced
+        .tape
+        .live_bytes(begin, &HashSet::new(), HalfPrecision::ByF32);
     *live.during[first..].iter().max().unwrap() as f64
 }
 

@@ -51,7 +51,7 @@ pub use byte_count::ByteCount;
 pub use device::{DefaultDTypes, MetaDevice};
 pub use error::{RecipeError, RecordError};
 pub use evaluate::{place_data, swapped};
-pub use flex_memory::LiveBytes;
+pub use flex_memory::{HalfPrecision, LiveBytes};
 pub use generator::DrawKey;
 pub use memory::{DeviceMemory, confirm};
 pub use recipe::{Recipe, RecipeKind};

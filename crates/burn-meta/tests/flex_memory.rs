@@ -16,7 +16,7 @@ use burn::tensor::ops::{
     MaxPoolOptions,
 };
 use burn::tensor::{DType, Device, Distribution, FloatDType, Int, IntDType, Tensor, s};
-use burn_meta::{DefaultDTypes, MetaDevice, tensor_id};
+use burn_meta::{DefaultDTypes, HalfPrecision, MetaDevice, tensor_id};
 
 struct Counting;
 
@@ -99,7 +99,7 @@ fn predicted(program: Program) -> Bytes {
         })
         .unwrap();
     let (begin, held) = traced.outcome.unwrap();
-    let live = traced.tape.live_on_flex(begin, &held);
+    let live = traced.tape.live_bytes(begin, &held, HalfPrecision::ByF32);
     Bytes {
         peak: live.peak().unwrap().1,
         left: *live.after.last().unwrap(),

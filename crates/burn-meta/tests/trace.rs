@@ -9,7 +9,9 @@ use burn::tensor::module::{attention, conv2d, deform_conv2d, embedding, layer_no
 use burn::tensor::ops::{ConvOptions, DeformConvOptions};
 use burn::tensor::{DType, Device, GradientCheckpointingStrategy, Int, Shape, Tensor};
 use burn_capture::CaptureChannel;
-use burn_meta::{Cost, DefaultDTypes, MetaDevice, OperationKind, OperationList, tensor_id};
+use burn_meta::{
+    Cost, DefaultDTypes, HalfPrecision, MetaDevice, OperationKind, OperationList, tensor_id,
+};
 use burn_router::{RouterClient, get_client};
 
 fn traced(pass: impl FnOnce(&Device)) -> OperationList {
@@ -172,7 +174,9 @@ fn an_operation_that_nobody_knows_is_listed_and_its_memory_counted() {
     let (kind, cost) = the(&list, "mine");
     assert_eq!(kind, OperationKind::Uncounted);
     assert_eq!((cost.flops, cost.moved), (0, 1024));
-    let live = traced.tape.live_on_flex(begin, &HashSet::new());
+    let live = traced
+        .tape
+        .live_bytes(begin, &HashSet::new(), HalfPrecision::ByF32);
     assert_eq!(live.peak(), Some((0, 1024)));
 }
 

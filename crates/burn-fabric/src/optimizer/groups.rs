@@ -124,15 +124,15 @@ impl ParameterGroup {
 
 /// An optimizer that is ready, and the rate of its group.
 pub(crate) struct BuiltGroup {
-    pub(super) optimizer: BuiltOptimizer,
+    pub(crate) optimizer: BuiltOptimizer,
     pub(super) rate: GroupRate,
 }
 
 /// Groups over the parameters they govern.
 pub(crate) struct Assignment {
-    pub(super) groups: Vec<BuiltGroup>,
+    pub(crate) groups: Vec<BuiltGroup>,
     /// The group of each parameter.
-    pub(super) group_of: Vec<usize>,
+    pub(crate) group_of: Vec<usize>,
 }
 
 impl ParameterGroups {

@@ -8,16 +8,15 @@ use burn::module::ParamId;
 use burn::optim::GradientsParams;
 use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLearningRate;
 use burn::tensor::kind::BridgeTensor;
-use burn::tensor::{DType, FloatDType, Tensor};
 use burn_materialize::{Materialize, Pass, Site, Slot, traverse};
 
 use super::groups::BuiltGroup;
+use super::update::{Kept, update};
 use super::{FabricOptimizer, Tracked};
 use crate::config::MissingGradients;
 use crate::error::FabricError;
-use crate::gradients::{check_shapes, non_finite, take, widened, with_rank};
+use crate::gradients::{check_shapes, non_finite, take};
 use crate::module::FabricModule;
-use crate::precision::is_half;
 use crate::registry::Registered;
 use crate::span;
 
@@ -232,68 +231,20 @@ impl Pass for Step<'_> {
             return;
         };
         let (group, rate) = (&self.groups[parameter.group], self.rates[place]);
-        let rank = parameter.shape.rank();
-        let mut inputs = Some((gradient, parameter.state.take(), parameter.master.take()));
-        let is_doubtful = std::mem::take(&mut parameter.is_master_doubtful);
+        let kept = Kept {
+            state: parameter.state.take(),
+            master: parameter.master.take(),
+            is_master_doubtful: std::mem::take(&mut parameter.is_master_doubtful),
+        };
+        let mut inputs = Some((gradient, kept));
         let masters = self.masters;
-        slot.update(&mut |tensor| {
-            let (gradient, state, master) = inputs.take().expect("a slot updates its tensor once");
-            let dtype = tensor.dtype();
-            let has_master = masters && is_half(dtype);
-            let tensor = match has_master {
-                true => master_of(tensor, master, is_doubtful),
-                false => tensor,
-            };
-            let gradient = as_dtype(gradient, tensor.dtype());
-            let gradient = match &group.optimizer.clipping {
-                Some(clipping) => with_rank!(rank, D => {
-                    clipping.clip_gradient(Tensor::<D>::from_bridge(gradient)).into_bridge()
-                }),
-                None => gradient,
-            };
-            let optimizer = &group.optimizer.optimizer;
-            let (tensor, state) = optimizer.step_dyn(rank, rate, tensor, gradient, state);
-            parameter.state = state;
-            if !has_master {
-                return tensor;
-            }
-            let rounded = as_dtype(tensor.clone(), dtype);
-            parameter.master = Some(tensor);
-            rounded
+        slot.update(&mut |weight| {
+            let (gradient, kept) = inputs.take().expect("a slot updates its tensor once");
+            let (weight, kept) = update(&group.optimizer, rate, weight, gradient, kept, masters);
+            (parameter.state, parameter.master) = (kept.state, kept.master);
+            weight
         });
         self.leaves.insert(id, slot.handle());
         self.updated += 1;
     }
-}
-
-/// The f32 weight to update for `weight`: that of the master, where it rounds to the weight still,
-/// element by element.
-fn master_of(
-    weight: BridgeTensor,
-    master: Option<BridgeTensor>,
-    is_doubtful: bool,
-) -> BridgeTensor {
-    match master {
-        Some(master) if !is_doubtful => master,
-        Some(master) if master.shape() == weight.shape() => {
-            let rounded = as_dtype(master.clone(), weight.dtype());
-            with_rank!(weight.rank(), D => {
-                let weight = Tensor::<D>::from_bridge(weight);
-                let is_kept = Tensor::<D>::from_bridge(rounded).equal(weight.clone());
-                let master = Tensor::<D>::from_bridge(master);
-                widened(weight).mask_where(is_kept, master).into_bridge()
-            })
-        }
-        _ => as_dtype(weight, DType::F32),
-    }
-}
-
-fn as_dtype(tensor: BridgeTensor, dtype: DType) -> BridgeTensor {
-    if tensor.dtype() == dtype {
-        return tensor;
-    }
-    with_rank!(tensor.rank(), D => {
-        let tensor = Tensor::<D>::from_bridge(tensor);
-        tensor.cast(FloatDType::from(dtype)).into_bridge()
-    })
 }

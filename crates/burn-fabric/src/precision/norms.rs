@@ -29,7 +29,8 @@ pub(crate) fn norms_in_f32<M: Materialize>(
     traverse(module, &mut norms)
 }
 
-fn is_of_a_layer_norm(site: &Site<'_>) -> bool {
+/// Whether a leaf is a parameter of Burn's layer norm.
+pub(crate) fn is_of_a_layer_norm(site: &Site<'_>) -> bool {
     site.is_of_burn() && site.module() == "LayerNorm"
 }
 

@@ -3,7 +3,7 @@
 use burn_meta::LiveBytes;
 use serde::{Deserialize, Serialize};
 
-use super::placeholders::Leaf;
+use super::leaf::TracedLeaf;
 use crate::site::Role;
 
 /// What a traced pass takes, in bytes, counted as flex (Burn's CPU device) allocates it.
@@ -30,18 +30,18 @@ pub struct TraceMemory {
 }
 
 impl TraceMemory {
-    pub(super) fn new(leaves: &[Leaf], live: LiveBytes, forward: usize, gradients: u64) -> Self {
-        let sum = |is_counted: fn(Role) -> bool| {
-            let counted = leaves.iter().filter(|leaf| is_counted(leaf.role));
-            counted.map(|leaf| leaf.bytes).sum()
+    pub(super) fn new(leaves: &[TracedLeaf], live: LiveBytes, forward: usize) -> Self {
+        let sum = |is_counted: fn(&TracedLeaf) -> bool| {
+            let counted = leaves.iter().filter(|leaf| is_counted(leaf));
+            counted.map(TracedLeaf::bytes).sum()
         };
-        let parameters: u64 = sum(|role| role == Role::Parameter);
-        let buffers: u64 = sum(|role| role != Role::Parameter);
+        let parameters: u64 = sum(|leaf| leaf.role == Role::Parameter);
+        let buffers: u64 = sum(|leaf| leaf.role != Role::Parameter);
         let peak = live.peak();
         Self {
             parameters,
             buffers,
-            gradients,
+            gradients: sum(|leaf| leaf.has_gradient),
             kept: forward.checked_sub(1).map_or(0, |last| live.after[last]),
             peak: parameters + buffers + peak.map_or(0, |(_, bytes)| bytes),
             peak_at: peak.map(|(at, _)| at),

@@ -3,6 +3,7 @@
 mod attribution;
 mod display;
 mod error;
+mod leaf;
 mod memory;
 mod output;
 mod placeholders;
@@ -10,6 +11,7 @@ mod report;
 mod run;
 
 pub use error::{Reached, TraceError};
+pub use leaf::TracedLeaf;
 pub use memory::TraceMemory;
 pub use output::{TraceOutput, TracedOutput, TracedOutputs};
 pub use report::{ModuleCost, Phase, Trace, TracedOperation};

@@ -19,12 +19,17 @@ use crate::traversal::{Pass, traverse};
 pub(super) struct Leaf {
     /// The path of the module that declares it.
     pub(super) module: String,
+    pub(super) path: String,
     pub(super) role: Role,
     pub(super) id: TensorId,
-    pub(super) bytes: u64,
+    pub(super) shape: Shape,
+    pub(super) dtype: DType,
     /// The tensor itself, where it requires a gradient.
     pub(super) trained: Option<BridgeTensor>,
 }
+
+/// The dtype of a tensor of a module, where it is not the one it would have.
+pub(super) type DTypeOf = fn(&Site<'_>, DType) -> DType;
 
 /// How the dtypes of a module become those of the copy.
 #[derive(Clone, Copy)]
@@ -33,20 +38,23 @@ pub(super) struct DTypes {
     pub(super) built: DefaultDTypes,
     /// The defaults to trace with.
     pub(super) traced: DefaultDTypes,
+    /// Has the last word.
+    pub(super) of_site: Option<DTypeOf>,
 }
 
 impl DTypes {
     /// What a tensor without a dtype of its own has; another stays as it is.
-    fn of(&self, kind: Kind, own: Option<DType>) -> DType {
+    fn of(&self, site: &Site<'_>, kind: Kind, own: Option<DType>) -> DType {
         let (built, traced): (DType, DType) = match kind {
             Kind::Float => (self.built.float.into(), self.traced.float.into()),
             Kind::Int => (self.built.int.into(), self.traced.int.into()),
             Kind::Bool => (self.built.bool.into(), self.traced.bool.into()),
         };
-        match own {
+        let dtype = match own {
             Some(own) if own != built => own,
             _ => traced,
-        }
+        };
+        self.of_site.map_or(dtype, |of_site| of_site(site, dtype))
     }
 }
 
@@ -99,7 +107,7 @@ impl Pass for Placeholders<'_> {
         if let Some(first) = recorded.and_then(|recorded| self.shared.get(&recorded)) {
             return slot.replace(first.clone());
         }
-        let (tensor, trained) = self.placeholder(slot);
+        let (tensor, trained) = self.placeholder(site, slot);
         if slot.is_lazy() {
             // Put in place of it, the initialiser never runs, for no clone of the module.
             slot.vacate();
@@ -107,9 +115,11 @@ impl Pass for Placeholders<'_> {
         slot.replace(tensor.clone());
         self.leaves.push(Leaf {
             module: site.module_path().to_owned(),
+            path: site.path().to_owned(),
             role: slot.role(),
             id: tensor_id(&tensor).expect("a placeholder is a meta tensor"),
-            bytes: (tensor.shape().num_elements() * tensor.dtype().size()) as u64,
+            shape: tensor.shape(),
+            dtype: tensor.dtype(),
             trained: trained.then(|| tensor.clone()),
         });
         if let Some(id) = id {
@@ -124,9 +134,9 @@ impl Pass for Placeholders<'_> {
 impl Placeholders<'_> {
     /// The placeholder, and whether it requires a gradient. A lazy parameter does: what it was set
     /// to, Burn does not show.
-    fn placeholder(&self, slot: &dyn Slot) -> (BridgeTensor, bool) {
+    fn placeholder(&self, site: &Site<'_>, slot: &dyn Slot) -> (BridgeTensor, bool) {
         let kind = slot.kind();
-        let dtype = self.dtypes.of(kind, slot.dtype());
+        let dtype = self.dtypes.of(site, kind, slot.dtype());
         let shape = shape_of(slot);
         let training = self.training.filter(|_| slot.role() == Role::Parameter);
         let device = training.unwrap_or(self.scope.device());

@@ -5,16 +5,19 @@ use std::collections::BTreeMap;
 use burn_meta::{Cost, Operation, OperationKind, TracedTensor};
 use serde::{Deserialize, Serialize};
 
+use super::leaf::TracedLeaf;
 use super::memory::TraceMemory;
 use super::output::TracedOutput;
 
 /// A pass that was traced: what comes out of it, what it does, what that costs, and in which module.
 ///
 /// Its `Display` is a table with a line a module; serde writes all of it down.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trace {
     /// The tensors that the pass returned.
     pub outputs: Vec<TracedOutput>,
+    /// The module's own tensors.
+    pub leaves: Vec<TracedLeaf>,
     /// Every tensor that an operation reads or makes.
     pub tensors: Vec<TracedTensor>,
     /// What it takes.

@@ -2,17 +2,20 @@
 
 use std::collections::HashMap;
 
-use burn::tensor::{Device, GradientCheckpointingStrategy, Tensor};
-use burn_meta::{DefaultDTypes, Mark, MetaDevice, OperationList, TensorId, TraceScope, Traced};
+use burn::tensor::{DType, Device, GradientCheckpointingStrategy, Tensor};
+use burn_meta::{
+    DefaultDTypes, HalfPrecision, Mark, MetaDevice, OperationList, TensorId, TraceScope, Traced,
+};
 
 use super::attribution::{Owners, attribute};
 use super::error::{Reached, TraceError};
+use super::leaf::TracedLeaf;
 use super::memory::TraceMemory;
 use super::output::{TraceOutput, TracedOutputs};
-use super::placeholders::{DTypes, Leaf, placeholders};
+use super::placeholders::{DTypeOf, DTypes, Leaf, placeholders};
 use super::report::Trace;
 use crate::inventory::inventory;
-use crate::{Materialize, Meta};
+use crate::{Materialize, Meta, Site};
 
 /// What a pass is traced as.
 ///
@@ -33,7 +36,9 @@ use crate::{Materialize, Meta};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TraceOptions {
     dtypes: Option<DefaultDTypes>,
+    of_site: Option<DTypeOf>,
     checkpointing: GradientCheckpointingStrategy,
+    half: HalfPrecision,
 }
 
 impl TraceOptions {
@@ -44,9 +49,22 @@ impl TraceOptions {
         self
     }
 
+    /// The dtype of each tensor of the module, given the one that it would have: for what is kept in
+    /// another one than the rest.
+    pub fn dtype_of(mut self, dtype_of: fn(&Site<'_>, DType) -> DType) -> Self {
+        self.of_site = Some(dtype_of);
+        self
+    }
+
     /// Whether training computes activations again instead of keeping them.
     pub fn gradient_checkpointing(mut self, strategy: GradientCheckpointingStrategy) -> Self {
         self.checkpointing = strategy;
+        self
+    }
+
+    /// How the device computes in half precision, for the memory that it takes.
+    pub fn half_precision(mut self, half: HalfPrecision) -> Self {
+        self.half = half;
         self
     }
 }
@@ -259,6 +277,7 @@ impl Run {
         let dtypes = DTypes {
             built: self.built,
             traced: self.options.dtypes.unwrap_or(self.built),
+            of_site: self.options.of_site,
         };
         // Outside of the scope, so that it is there after a panic too.
         let mut there = None;
@@ -312,27 +331,24 @@ impl Run {
             })
             .collect();
         let attributed = attribute(&list, &of_leaves, &of_gradients);
-        let memory = {
-            let leaf_ids = leaves.iter().map(|leaf| leaf.id);
-            let left = gradients.iter().flatten().copied();
-            let held = leaf_ids.chain(left).chain(ended.outputs.ids).collect();
-            let left = leaves.iter().zip(&gradients);
-            let left = left.filter(|(_, gradient)| gradient.is_some());
-            TraceMemory::new(
-                &leaves,
-                tape.live_on_flex(begin, &held),
-                forward,
-                left.map(|(leaf, _)| leaf.bytes).sum(),
-            )
+        let leaf_ids = leaves.iter().map(|leaf| leaf.id);
+        let left = gradients.iter().flatten().copied();
+        let held = leaf_ids.chain(left).chain(ended.outputs.ids).collect();
+        let live = tape.live_bytes(begin, &held, self.options.half);
+        let of_leaf = |(place, leaf)| {
+            let gradient = gradients.get(place).copied().flatten();
+            TracedLeaf::new(leaf, gradient.is_some())
         };
+        let leaves: Vec<TracedLeaf> = (0..).zip(leaves).map(of_leaf).collect();
         Ok(Trace {
+            memory: TraceMemory::new(&leaves, live, forward),
+            leaves,
             outputs: ended.outputs.outputs,
             tensors: list.tensors,
             operations: list.operations,
             forward,
             paths: owners.paths,
             owners: attributed,
-            memory,
         })
     }
 }

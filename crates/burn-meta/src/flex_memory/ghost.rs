@@ -6,6 +6,24 @@ use std::sync::Arc;
 use burn::backend::{Device, DeviceId, DeviceOps, DeviceSettings, TensorMetadata};
 use burn::tensor::{BoolStore, DType, Shape};
 use burn_flex::Layout;
+use serde::{Deserialize, Serialize};
+
+/// How a device computes what Burn's CPU device, flex, has no kernel in half precision for: products,
+/// convolutions, attention and layer norms in bf16 or f16.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HalfPrecision {
+    /// As it is, as graphics cards do.
+    #[default]
+    Native,
+    /// On copies in f32, as flex does.
+    ByF32,
+}
+
+/// Whether a tensor of this dtype is copied to f32 for a kernel that flex does not have for `none`.
+pub(super) fn is_by_f32(dtype: DType, none: &[DType]) -> bool {
+    with_meter(|meter| meter.half == HalfPrecision::ByF32) && none.contains(&dtype)
+}
 
 /// What is allocated in this thread.
 #[derive(Clone, Copy, Default)]
@@ -14,11 +32,12 @@ struct Meter {
     peak: u64,
     /// Whether what is allocated now counts.
     is_on: bool,
+    half: HalfPrecision,
 }
 
 thread_local! {
     static METER: Cell<Meter> = const {
-        Cell::new(Meter { live: 0, peak: 0, is_on: false })
+        Cell::new(Meter { live: 0, peak: 0, is_on: false, half: HalfPrecision::Native })
     };
 }
 
@@ -34,6 +53,11 @@ fn with_meter<T>(change: impl FnOnce(&mut Meter) -> T) -> T {
 /// Count what is allocated from here on, or do not.
 pub(super) fn count(is_on: bool) {
     with_meter(|meter| meter.is_on = is_on);
+}
+
+/// From here on compute so in half precision.
+pub(super) fn compute(half: HalfPrecision) {
+    with_meter(|meter| meter.half = half);
 }
 
 /// How many counted bytes are allocated.

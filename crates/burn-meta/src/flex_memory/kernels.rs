@@ -6,7 +6,7 @@ use burn::backend::TensorMetadata;
 use burn::tensor::{DType, Shape};
 use burn_flex::Layout;
 
-use super::ghost::{Ghost, Held};
+use super::ghost::{Ghost, Held, is_by_f32};
 
 /// Both operands in their common shape.
 pub(super) fn broadcast(lhs: Ghost, rhs: Ghost) -> (Ghost, Ghost) {
@@ -259,7 +259,7 @@ pub(super) fn cumulate(tensor: Ghost) -> Ghost {
 
 pub(super) fn matmul(lhs: Ghost, rhs: Ghost) -> Ghost {
     let out = product_shape(&lhs, &rhs);
-    if lhs.dtype() != DType::BF16 {
+    if !is_by_f32(lhs.dtype(), &[DType::BF16]) {
         return Ghost::alloc_aligned(out, lhs.dtype());
     }
     let _left = (lhs.to_contiguous(), Held::new(lhs.elements() * 4));

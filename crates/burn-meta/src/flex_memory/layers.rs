@@ -8,7 +8,7 @@ use burn::backend::ops::conv::{
 use burn::backend::ops::{ConvOptions, ConvTransposeOptions};
 use burn::tensor::{DType, Shape};
 
-use super::ghost::{Ghost, Held};
+use super::ghost::{Ghost, Held, is_by_f32};
 use super::kernels::cast;
 
 /// A kernel that flex has for `f32` only, between two conversions.
@@ -80,7 +80,7 @@ pub(super) fn conv3d(
     bias: Option<Ghost>,
     options: &ConvOptions<3>,
 ) -> Ghost {
-    if x.dtype() == DType::BF16 {
+    if is_by_f32(x.dtype(), &[DType::BF16]) {
         return in_f32([Some(x), Some(weight), bias], |[x, weight, bias]| {
             let (x, weight) = x.zip(weight).expect("both were given");
             conv3d(x, weight, bias, options)
@@ -157,7 +157,7 @@ pub(super) fn conv_transpose3d(
     bias: Option<Ghost>,
     options: &ConvTransposeOptions<3>,
 ) -> Ghost {
-    if x.dtype() == DType::BF16 {
+    if is_by_f32(x.dtype(), &[DType::BF16]) {
         return in_f32([Some(x), Some(weight), bias], |[x, weight, bias]| {
             let (x, weight) = x.zip(weight).expect("both were given");
             conv_transpose3d(x, weight, bias, options)
@@ -254,7 +254,7 @@ pub(super) fn attention(
     mask: Option<Ghost>,
     bias: Option<Ghost>,
 ) -> Ghost {
-    if matches!(query.dtype(), DType::F16 | DType::BF16) {
+    if is_by_f32(query.dtype(), &[DType::F16, DType::BF16]) {
         let operands = [Some(query), Some(key), Some(value), bias];
         return in_f32(operands, |[query, key, value, bias]| {
             let (query, key) = query.zip(key).expect("both were given");
@@ -306,7 +306,7 @@ pub(super) fn softmax(tensor: Ghost, dim: usize) -> Ghost {
 }
 
 pub(super) fn layer_norm(tensor: Ghost, gamma: Ghost, beta: Option<Ghost>) -> Ghost {
-    if matches!(tensor.dtype(), DType::F16 | DType::BF16) {
+    if is_by_f32(tensor.dtype(), &[DType::F16, DType::BF16]) {
         return in_f32(
             [Some(tensor), Some(gamma), beta],
             |[tensor, gamma, beta]| {

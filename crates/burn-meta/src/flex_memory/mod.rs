@@ -22,5 +22,6 @@ mod layers;
 mod module;
 mod run;
 
+pub use ghost::HalfPrecision;
 pub use run::LiveBytes;
 pub(crate) use run::run;

@@ -11,7 +11,7 @@ use burn_router::TensorInterpreter;
 use serde::{Deserialize, Serialize};
 
 use super::backend::GhostFlex;
-use super::ghost::{self, Ghost, GhostDevice};
+use super::ghost::{self, Ghost, GhostDevice, HalfPrecision};
 
 /// What a pass takes on flex beside the tensors that were there, in bytes.
 ///
@@ -42,6 +42,7 @@ pub(crate) fn run(
     operations: Vec<OperationIr>,
     begin: usize,
     held: &HashSet<TensorId>,
+    half: HalfPrecision,
 ) -> LiveBytes {
     let mut last_use: HashMap<TensorId, usize> = HashMap::new();
     for (index, operation) in operations.iter().enumerate() {
@@ -52,6 +53,7 @@ pub(crate) fn run(
     let mut interpreter = TensorInterpreter::<GhostFlex>::new(GhostDevice);
     let mut live = LiveBytes::default();
     ghost::count(false);
+    ghost::compute(half);
     ghost::take_peak();
     for (index, operation) in operations.into_iter().enumerate() {
         if index == begin {

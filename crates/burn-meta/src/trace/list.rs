@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Mark;
 use super::describe::describe;
 use super::operation::{Cost, Operation, TracedTensor};
-use crate::flex_memory::{LiveBytes, run};
+use crate::flex_memory::{HalfPrecision, LiveBytes, run};
 
 /// The operations of a traced pass as Burn recorded them.
 pub struct Tape {
@@ -33,14 +33,20 @@ impl Tape {
         list
     }
 
-    /// What the pass takes on flex after `begin`. `held` are the tensors that outlive it: the
-    /// module's, the result, the gradients.
+    /// What the pass takes on flex after `begin`, or on a device that is like it but for how it
+    /// computes in `half` precision. `held` are the tensors that outlive it: the module's, the
+    /// result, the gradients.
     ///
     /// Every kernel of burn-flex decides by layout and sharing whether it writes in place, copies
     /// or only looks; the same decisions are taken here, on tensors without bytes.
-    pub fn live_on_flex(self, begin: Mark, held: &HashSet<TensorId>) -> LiveBytes {
+    pub fn live_bytes(
+        self,
+        begin: Mark,
+        held: &HashSet<TensorId>,
+        half: HalfPrecision,
+    ) -> LiveBytes {
         let first = self.first_after(begin);
-        run(self.operations, first, held)
+        run(self.operations, first, held, half)
     }
 
     fn first_after(&self, begin: Mark) -> usize {

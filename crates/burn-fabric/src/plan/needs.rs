@@ -1,0 +1,162 @@
+//! What training takes at the very least, found before anything is allocated.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use burn::backend::DispatchDevice;
+use burn::module::ParamId;
+use burn::tensor::kind::Kind;
+use burn::tensor::{DType, Device};
+use burn_materialize::{ByteCount, DeviceMemory, Pass, Role, Site, Slot};
+use burn_meta::{HalfPrecision, TensorId, tensor_id};
+
+use super::planner::Optimizer;
+use super::update_memory::Parameter;
+use crate::error::FabricError;
+
+/// What a module and its optimizer hold between two steps and at the end of a backward pass, in
+/// bytes. Activations come on top.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TrainingNeeds {
+    /// Parameters, ties once.
+    pub parameters: u64,
+    /// Running states and buffers.
+    pub buffers: u64,
+    /// Gradients of the parameters that the optimizer is for.
+    pub gradients: u64,
+    /// What the optimizer remembers of them, measured by tracing its step.
+    pub optimizer_state: u64,
+    /// Weights in f32 beside those in half precision, under a mixed precision.
+    pub master_weights: u64,
+}
+
+impl TrainingNeeds {
+    /// All of it.
+    pub fn total(&self) -> u64 {
+        let parts = [
+            self.parameters,
+            self.buffers,
+            self.gradients,
+            self.optimizer_state,
+            self.master_weights,
+        ];
+        parts.into_iter().fold(0, u64::saturating_add)
+    }
+}
+
+impl fmt::Display for TrainingNeeds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} of parameters, {} of buffers, {} of gradients, {} of optimizer state, {} of master \
+             weights",
+            ByteCount(self.parameters),
+            ByteCount(self.buffers),
+            ByteCount(self.gradients),
+            ByteCount(self.optimizer_state),
+            ByteCount(self.master_weights),
+        )
+    }
+}
+
+/// The needs of a module that `look` looks at, to be trained on `device`.
+///
+/// What cannot be foreseen, as the state of an optimizer whose step reads values, counts nothing.
+pub(crate) fn training_needs(
+    device: &Device,
+    optimizer: &mut Optimizer,
+    masters: bool,
+    look: impl FnOnce(&mut dyn Pass),
+) -> TrainingNeeds {
+    let mut sum = Sum {
+        default: device.settings().float_dtype.into(),
+        needs: TrainingNeeds::default(),
+        seen: HashSet::new(),
+        trained: Vec::new(),
+    };
+    look(&mut sum);
+    let Sum {
+        mut needs, trained, ..
+    } = sum;
+    let own = trained.iter().map(|(_, one)| one);
+    needs.gradients = own.clone().map(|one| one.gradient_bytes(masters)).sum();
+    needs.master_weights = own.map(|one| one.master_bytes(masters)).sum();
+    let updates = optimizer.updates(&trained, masters).unwrap_or_default();
+    needs.optimizer_state = updates.iter().map(|update| update.state).sum();
+    needs
+}
+
+/// Refuse what cannot fit on `device`, where that says what it has.
+///
+/// # Errors
+/// [`FabricError::DoesNotFit`].
+pub(crate) fn check_needs(device: &Device, needs: TrainingNeeds) -> Result<(), FabricError> {
+    // A device that cannot be opened is told of by what allocates.
+    let memory = DeviceMemory::of(device)
+        .ok()
+        .and_then(|memory| memory.total);
+    match memory.filter(|memory| needs.total() > *memory) {
+        Some(memory) => Err(FabricError::DoesNotFit {
+            device: format!("{device:?}"),
+            needs,
+            memory,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// How `device` computes in half precision.
+pub(crate) fn half_precision(device: &Device) -> HalfPrecision {
+    match device.clone().without_autodiff().as_dispatch() {
+        DispatchDevice::Flex(_) => HalfPrecision::ByF32,
+        _ => HalfPrecision::Native,
+    }
+}
+
+/// What makes two paths one tensor.
+#[derive(PartialEq, Eq, Hash)]
+enum Identity {
+    Id(ParamId),
+    Recorded(TensorId),
+}
+
+struct Sum {
+    /// The default float dtype of the device.
+    default: DType,
+    needs: TrainingNeeds,
+    seen: HashSet<Identity>,
+    trained: Vec<(String, Parameter)>,
+}
+
+impl Pass for Sum {
+    fn tensor(&mut self, site: &Site<'_>, slot: &mut dyn Slot) {
+        let recorded = match slot.is_lazy() {
+            true => None,
+            false => tensor_id(&slot.tensor()),
+        };
+        let identity = slot.id().map(Identity::Id);
+        let identity = identity.or(recorded.map(Identity::Recorded));
+        if identity.is_some_and(|identity| !self.seen.insert(identity)) {
+            return;
+        }
+        let dtype = slot.dtype().unwrap_or(self.default);
+        // What was recorded for any device becomes its default dtype. What is not known for sure is
+        // not to be refused, so the smaller of the two counts.
+        let dtype = match recorded {
+            Some(_) if dtype.is_float() && self.default.size() < dtype.size() => self.default,
+            _ => dtype,
+        };
+        let shape = slot.shape().to_vec();
+        let parameter = Parameter { shape, dtype };
+        let bytes = parameter.gradient_bytes(false);
+        if slot.role() != Role::Parameter {
+            self.needs.buffers += bytes;
+            return;
+        }
+        self.needs.parameters += bytes;
+        // What is lazy shows only later whether it is trained.
+        if slot.kind() == Kind::Float && slot.is_trainable() != Some(false) {
+            self.trained.push((site.path().to_owned(), parameter));
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Plans: what a run takes, before it runs.
+
+mod display;
+mod model;
+mod plans;
+mod refusals;
