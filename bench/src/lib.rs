@@ -3,6 +3,7 @@
 pub mod folder;
 pub mod layers;
 pub mod memory;
+pub mod memory_model;
 pub mod pairs;
 pub mod peer;
 

@@ -29,6 +29,9 @@ pub enum Bench {
         #[arg(long)]
         device: Option<TestDevice>,
     },
+    /// The memory that plans predict for nine models, inference and a step with Adam, against what is
+    /// allocated on flex.
+    MemoryModel,
     /// Build a module of 70.55 billion parameters on the meta device; peer: PyTorch's meta device.
     ///
     /// The first run makes a Python environment with PyTorch in the target directory (6.8 GB).
@@ -57,6 +60,7 @@ pub fn run(workspace: &Workspace, bench: &Bench) -> Result<()> {
         Bench::Data => ("data", None),
         Bench::Init { device } => ("init", *device),
         Bench::Load { device } => ("load", *device),
+        Bench::MemoryModel => ("memory-model", None),
         Bench::MetaBuild => ("meta-build", None),
         Bench::Minilm => ("minilm-start", None),
         Bench::Precision => ("precision", None),

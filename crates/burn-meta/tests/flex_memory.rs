@@ -127,6 +127,10 @@ fn places(device: &Device, below: i64) -> Tensor<1, Int> {
     Tensor::<1, Int>::arange(0..below, device)
 }
 
+fn images_in_half(device: &Device) -> Tensor<4> {
+    Tensor::ones([2, 24, 80, 72], (device, DType::BF16))
+}
+
 /// Programs by name, each from a device to its results.
 macro_rules! programs {
     ($($name:ident: |$device:ident| $body:expr;)+) => {
@@ -349,9 +353,39 @@ const LAYERS: &[(&str, Program)] = programs! {
     };
 };
 
+const LAYERS_IN_HALF: &[(&str, Program)] = programs! {
+    conv_in_half: |device| {
+        let weight = Tensor::ones([32, 24, 3, 3], (device, DType::BF16));
+        let options = ConvOptions::new([1, 1], [1, 1], [1, 1], 1);
+        one(conv2d(images_in_half(device), weight, None, options))
+    };
+    maxima_in_half: |device| {
+        let options = MaxPoolOptions::new([2, 2]).with_stride([1, 1]);
+        one(max_pool2d(images_in_half(device), options))
+    };
+    means_in_half: |device| {
+        let options = AvgPoolOptions::new([3, 3]).with_stride([1, 1]);
+        one(avg_pool2d(images_in_half(device), options))
+    };
+    adaptive_pool_in_half: |device| one(adaptive_avg_pool2d(images_in_half(device), [60, 50]));
+    interpolated_in_half: |device| {
+        let options = InterpolateOptions::new(InterpolateMode::Bilinear);
+        one(interpolate(images_in_half(device), options.with_output_size([120, 100])))
+    };
+    norm_in_half: |device| {
+        let tensor = |shape| Tensor::<1>::ones(shape, (device, DType::BF16));
+        let x = Tensor::<2>::ones([512, 768], (device, DType::BF16));
+        one(layer_norm(x, tensor([768]), Some(tensor([768])), 1e-5))
+    };
+    attention_in_half: |device| {
+        let x = Tensor::<4>::ones([4, 8, 256, 64], (device, DType::BF16));
+        one(attention(x.clone(), x.clone(), x, None, None, Default::default()))
+    };
+};
+
 #[test]
 fn kernels_take_what_is_predicted() {
-    let programs = [ELEMENTWISE, SHAPES, REDUCTIONS, LAYERS].concat();
+    let programs = [ELEMENTWISE, SHAPES, REDUCTIONS, LAYERS, LAYERS_IN_HALF].concat();
     let wrong: Vec<String> = programs
         .into_iter()
         .filter_map(|(name, program)| check(name, program))

@@ -96,6 +96,25 @@ fn failed(error: tokenizers::Error) -> MiniLmError {
 }
 
 impl Batch {
+    /// Of sentences that are tokens already, padded to the longest.
+    pub fn of_ids<S: AsRef<[i64]>>(sentences: &[S]) -> Self {
+        let sentences = sentences.iter().map(AsRef::as_ref);
+        let tokens = sentences.clone().map(<[i64]>::len).max().unwrap_or(0);
+        let shape = [sentences.len(), tokens];
+        let (mut ids, mut is_padding) = (Vec::new(), Vec::new());
+        for sentence in sentences {
+            ids.extend_from_slice(sentence);
+            is_padding.resize(ids.len(), false);
+            ids.resize(ids.len().next_multiple_of(tokens.max(1)), 0);
+            is_padding.resize(ids.len(), true);
+        }
+        Self {
+            ids,
+            is_padding,
+            shape,
+        }
+    }
+
     /// The tokens of a sentence without its padding.
     pub fn sentence(&self, index: usize) -> Vec<i64> {
         let row = index * self.shape[1]..(index + 1) * self.shape[1];

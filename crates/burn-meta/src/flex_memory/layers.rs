@@ -198,6 +198,9 @@ pub(super) fn conv_transpose3d(
 
 /// A pooling of planes; `sizes` are those of the result.
 pub(super) fn pool<const N: usize>(x: Ghost, sizes: [usize; N]) -> Ghost {
+    if is_by_f32(x.dtype(), &[DType::BF16]) {
+        return in_f32([Some(x)], |[x]| pool(x.expect("it was given"), sizes));
+    }
     let contiguous = x.to_contiguous();
     Ghost::alloc(pooled(&contiguous, sizes), x.dtype())
 }
@@ -213,6 +216,10 @@ fn pooled<const N: usize>(x: &Ghost, sizes: [usize; N]) -> Shape {
 
 /// The same, and where each result comes from, in 64 bits.
 pub(super) fn pool_with_places(x: Ghost, sizes: [usize; 2]) -> (Ghost, Ghost) {
+    if is_by_f32(x.dtype(), &[DType::BF16]) {
+        let (out, places) = pool_with_places(cast(x.clone(), DType::F32), sizes);
+        return (cast(out, x.dtype()), places);
+    }
     let contiguous = x.to_contiguous();
     let shape = pooled(&contiguous, sizes);
     let places = Ghost::alloc(shape.clone(), DType::I64);
@@ -241,6 +248,12 @@ pub(super) fn pool_sizes(
 
 /// The gradient of a pooling or an interpolation: one element for each of the input.
 pub(super) fn unpool(x: Ghost, gradient: Ghost, at: Option<Ghost>) -> Ghost {
+    if is_by_f32(x.dtype(), &[DType::BF16]) {
+        return in_f32([Some(x), Some(gradient)], |[x, gradient]| {
+            let (x, gradient) = x.zip(gradient).expect("both were given");
+            unpool(x, gradient, at)
+        });
+    }
     let shape = x.shape();
     let _gradient = gradient.to_contiguous();
     let _at = at.map(|at| at.to_contiguous());
@@ -255,12 +268,11 @@ pub(super) fn attention(
     bias: Option<Ghost>,
 ) -> Ghost {
     if is_by_f32(query.dtype(), &[DType::F16, DType::BF16]) {
-        let operands = [Some(query), Some(key), Some(value), bias];
-        return in_f32(operands, |[query, key, value, bias]| {
-            let (query, key) = query.zip(key).expect("both were given");
-            let value = value.expect("it was given");
-            attention(query, key, value, mask, bias)
-        });
+        // The operands go with their conversions.
+        let dtype = query.dtype();
+        let [query, key, value] = [query, key, value].map(|one| cast(one, DType::F32));
+        let bias = bias.map(|bias| cast(bias, DType::F32));
+        return cast(attention(query, key, value, mask, bias), dtype);
     }
     /// Up to this many scores a head, all of them are held.
     const ALL_SCORES: usize = 256 * 1024;
