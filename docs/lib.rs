@@ -27,6 +27,9 @@ mod pages {
     #[doc = include_str!("logging.md")]
     pub struct Logging;
 
+    #[doc = include_str!("planning.md")]
+    pub struct Planning;
+
     #[doc = include_str!("precision.md")]
     pub struct Precision;
 
@@ -42,7 +45,11 @@ mod pages {
 
 #[cfg(test)]
 mod tests {
-    use burn_fabric::FabricConfig;
+    use burn::nn::{Linear, LinearConfig};
+    use burn::optim::AdamWConfig;
+    use burn::tensor::{Device, Tensor};
+    use burn_fabric::burn_materialize::{HalfPrecision, Meta};
+    use burn_fabric::{FabricConfig, Plan};
 
     /// `cargo xtask pictures` draws them.
     #[test]
@@ -75,6 +82,30 @@ mod tests {
             let row = format!("| `{key}` | `BURN_FABRIC_{}` |", key.to_uppercase());
             assert!(guide.contains(&row), "no row starts with {row}");
         }
+    }
+
+    /// What the page about plans shows is what is printed.
+    #[test]
+    fn the_plan_that_the_page_shows_is_the_one_that_is_made() {
+        let page = include_str!("planning.md");
+        let shown = page
+            .split("```text\n")
+            .nth(1)
+            .and_then(|rest| rest.split("```").next());
+        let config = [(4096, 16_384), (16_384, 4096)];
+        let meta =
+            Meta::build(|device| config.map(|(from, to)| LinearConfig::new(from, to).init(device)));
+        let meta = meta.unwrap();
+        let loss = |layers: &[Linear; 2], device: &Device, batch: usize| {
+            let x = Tensor::<2>::zeros([batch, 4096], device);
+            let x = layers[1].forward(layers[0].forward(x).tanh());
+            x.powi_scalar(2).mean()
+        };
+        let request = Plan::of(&meta).budget(2 << 30).batch(64);
+        let request = request.half_precision(HalfPrecision::ByF32);
+        let plan = request.training(AdamWConfig::new(), loss).unwrap();
+        let made = plan.to_string().replace("at `0`", "at `hidden`");
+        assert_eq!(Some(made.as_str()), shown.map(str::trim_end));
     }
 
     /// The public methods and properties of `lightning.fabric.Fabric` 2.6.
