@@ -1,7 +1,10 @@
 //! Where a traversal stands: the path of a leaf and the modules around it.
 
+use serde::Serialize;
+
 /// What a leaf of a module tree is to the module.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Role {
     /// A `Param<Tensor>`: an optimizer may update it.
     Parameter,
@@ -74,6 +77,7 @@ impl<'a> Site<'a> {
                 declaring,
                 is_variant: mark.is_variant,
                 torch: mark.torch,
+                entry: mark.entry,
             }
         })
     }
@@ -88,6 +92,8 @@ pub(crate) struct Step<'a> {
     pub(crate) is_variant: bool,
     /// What `torch.nn` calls it, where that follows from the module's values.
     pub(crate) torch: Option<&'static str>,
+    /// How many names were entered before it, left ones included: no two entries have the same.
+    pub(crate) entry: u64,
 }
 
 /// The names from the root to where a traversal stands.
@@ -96,6 +102,7 @@ pub(crate) struct Stack {
     path: String,
     containers: String,
     marks: Vec<Mark>,
+    entered: u64,
 }
 
 #[derive(Debug)]
@@ -108,6 +115,7 @@ struct Mark {
     is_reparameterization: bool,
     is_of_burn: bool,
     torch: Option<&'static str>,
+    entry: u64,
 }
 
 impl Stack {
@@ -121,7 +129,9 @@ impl Stack {
             is_reparameterization: container == "Reparameterization",
             is_of_burn: false,
             torch: None,
+            entry: self.entered,
         };
+        self.entered += 1;
         if !self.path.is_empty() && !name.is_empty() {
             self.path.push('.');
         }

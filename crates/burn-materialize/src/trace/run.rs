@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use burn::tensor::{Device, GradientCheckpointingStrategy, Tensor};
 use burn_meta::{DefaultDTypes, Mark, MetaDevice, OperationList, TensorId, TraceScope, Traced};
 
-use super::attribution::{Owners, attribute};
+use super::attribution::{Owners, attribute, used_last};
 use super::error::{Reached, TraceError};
 use super::memory::TraceMemory;
 use super::output::{TraceOutput, TracedOutputs};
@@ -312,6 +312,7 @@ impl Run {
             })
             .collect();
         let attributed = attribute(&list, &of_leaves, &of_gradients);
+        let used_last = used_last(&list, forward, &of_leaves, owners.paths.len());
         let memory = {
             let leaf_ids = leaves.iter().map(|leaf| leaf.id);
             let left = gradients.iter().flatten().copied();
@@ -332,6 +333,7 @@ impl Run {
             forward,
             paths: owners.paths,
             owners: attributed,
+            used_last,
             memory,
         })
     }
