@@ -12,7 +12,7 @@ use crate::slot::Slot;
 use crate::traversal::{Pass, traverse};
 
 /// Whether a tensor exists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// Burn initialises it at first use.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// What a leaf of a module tree is to the module.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// A `Param<Tensor>`: an optimizer may update it.
@@ -66,20 +66,38 @@ impl<'a> Site<'a> {
     /// Every name on the way, from the root, with the type that declares it: `None` for an index of
     /// a list, an array or a tuple.
     pub(crate) fn steps(&self) -> impl Iterator<Item = Step<'a>> + use<'a> {
+        let site = *self;
+        (0..site.depth()).map(move |i| site.step(i))
+    }
+
+    /// How many names are on the way.
+    pub(crate) fn depth(&self) -> usize {
+        self.stack.marks.len()
+    }
+
+    /// One of the names on the way.
+    pub(crate) fn step(&self, i: usize) -> Step<'a> {
         let stack = self.stack;
-        let ends = stack.marks.iter().skip(1).map(|mark| mark.path);
-        let ends = ends.chain([stack.path.len()]);
-        stack.marks.iter().zip(ends).map(|(mark, end)| {
-            let declares = mark.containers < mark.declaring.1;
-            let declaring = declares.then(|| &stack.containers[mark.declaring.0..mark.declaring.1]);
-            Step {
-                name: stack.path[mark.path..end].trim_start_matches('.'),
-                declaring,
-                is_variant: mark.is_variant,
-                torch: mark.torch,
-                entry: mark.entry,
-            }
-        })
+        let mark = &stack.marks[i];
+        let end = stack
+            .marks
+            .get(i + 1)
+            .map_or(stack.path.len(), |next| next.path);
+        let declares = mark.containers < mark.declaring.1;
+        let declaring = declares.then(|| &stack.containers[mark.declaring.0..mark.declaring.1]);
+        let name = &stack.path[mark.path..end];
+        Step {
+            name: name.strip_prefix('.').unwrap_or(name),
+            declaring,
+            is_variant: mark.is_variant,
+            torch: mark.torch,
+        }
+    }
+
+    /// How many names were entered before one on the way, left ones included: no two entries have
+    /// the same.
+    pub(crate) fn entry(&self, i: usize) -> u64 {
+        self.stack.marks[i].entry
     }
 }
 
@@ -92,8 +110,6 @@ pub(crate) struct Step<'a> {
     pub(crate) is_variant: bool,
     /// What `torch.nn` calls it, where that follows from the module's values.
     pub(crate) torch: Option<&'static str>,
-    /// How many names were entered before it, left ones included: no two entries have the same.
-    pub(crate) entry: u64,
 }
 
 /// The names from the root to where a traversal stands.

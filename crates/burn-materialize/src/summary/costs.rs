@@ -114,7 +114,7 @@ impl Costs {
 fn nodes_of(tree: &Tree, trace: &Trace) -> Vec<usize> {
     let mut children = HashMap::new();
     for (i, node) in tree.nodes.iter().enumerate().skip(1) {
-        if node.tensor.is_none() {
+        if tree.tensor(i).is_none() {
             children.insert((node.parent as usize, tree.name(i)), i);
         }
     }

@@ -7,7 +7,7 @@ use burn_meta::ByteCount;
 use super::Summary;
 use super::fit::{Cell, columns, write_fitted, write_wrapped};
 use super::lines::{Line, label, short_label};
-use super::tree::Tensor;
+use super::tree::Sums;
 use crate::site::Role;
 use crate::table::{Flops, grouped};
 
@@ -29,11 +29,12 @@ impl Summary {
         let header = ["module", "shape", "dtype", "parameters", "bytes", "state"];
         let mut rows = vec![header.map(Cell::text).into()];
         rows.extend(lines.iter().map(|&line| {
+            let sums = self.tree.sums(line.first);
             let tensor = self.tree.tensor(line.first);
             let (shape, dtype) = match tensor {
                 Some(tensor) => {
-                    let dtype = tensor.dtype.map_or("-", |dtype| dtype.name());
-                    (shape_of(tensor.shape.as_slice()), dtype)
+                    let dtype = tensor.kind.dtype.map_or("-", |dtype| dtype.name());
+                    (shape_of(tensor.kind.shape.as_slice()), dtype)
                 }
                 None => (String::new(), ""),
             };
@@ -41,9 +42,9 @@ impl Summary {
                 self.name(line),
                 Cell::text(shape),
                 Cell::text(dtype),
-                self.parameters_of(line),
-                self.bytes_of(line),
-                Cell::text(self.state_of(line)),
+                self.parameters_of(line, &sums),
+                self.bytes_of(line, &sums),
+                Cell::text(self.state_of(line, &sums)),
             ]
         }));
         rows
@@ -60,6 +61,7 @@ impl Summary {
         header.push("activations");
         let mut rows = vec![header.into_iter().map(Cell::text).collect()];
         for &line in lines {
+            let sums = self.tree.sums(line.first);
             let tensor = self.tree.tensor(line.first);
             let cost = costs.get(line.first);
             let number = |number: &dyn fmt::Display| match tensor {
@@ -67,15 +69,19 @@ impl Summary {
                 Some(_) => Cell::Number(String::new()),
             };
             let shape = match tensor {
-                Some(tensor) if tensor.tied_to.is_some() => self.state_of(line),
-                Some(tensor) => shape_of(tensor.shape.as_slice()),
+                Some(tensor) if tensor.tied_to.is_some() => self.state_of(line, &sums),
+                Some(tensor) => shape_of(tensor.kind.shape.as_slice()),
                 None => {
                     let shapes: Vec<String> =
                         cost.outputs.iter().map(|shape| shape_of(shape)).collect();
                     shapes.join(", ")
                 }
             };
-            let mut row = vec![self.name(line), Cell::text(shape), self.parameters_of(line)];
+            let mut row = vec![
+                self.name(line),
+                Cell::text(shape),
+                self.parameters_of(line, &sums),
+            ];
             row.push(number(&Flops(cost.forward.flops)));
             if costs.is_training {
                 row.push(number(&Flops(cost.backward.flops)));
@@ -103,42 +109,34 @@ impl Summary {
         Cell::Text(wordings)
     }
 
-    fn parameters_of(&self, line: Line) -> Cell {
+    fn parameters_of(&self, line: Line, sums: &Sums) -> Cell {
         Cell::Number(match self.tree.tensor(line.first) {
-            Some(Tensor {
-                tied_to: Some(_), ..
-            }) => "-".to_owned(),
-            Some(tensor) if tensor.role != Role::Parameter => "-".to_owned(),
-            _ => grouped(self.tree.nodes[line.first].parameters),
+            Some(tensor) if tensor.tied_to.is_some() => "-".to_owned(),
+            Some(tensor) if tensor.kind.role != Role::Parameter => "-".to_owned(),
+            _ => grouped(sums.parameters),
         })
     }
 
-    fn bytes_of(&self, line: Line) -> Cell {
+    fn bytes_of(&self, line: Line, sums: &Sums) -> Cell {
         Cell::Number(match self.tree.tensor(line.first) {
-            Some(Tensor {
-                tied_to: Some(_), ..
-            }) => "-".to_owned(),
-            _ => ByteCount(self.tree.nodes[line.first].bytes).to_string(),
+            Some(tensor) if tensor.tied_to.is_some() => "-".to_owned(),
+            _ => ByteCount(sums.bytes).to_string(),
         })
     }
 
-    fn state_of(&self, line: Line) -> String {
-        match self.tree.tensor(line.first) {
-            Some(Tensor {
-                tied_to: Some(first),
-                ..
-            }) => {
-                format!("= {}", self.tree.path(*first as usize))
-            }
-            Some(tensor) if tensor.role != Role::Parameter => {
-                format!("{} ({})", tensor.state, tensor.role)
-            }
-            _ => self.tree.nodes[line.first].states.to_string(),
+    fn state_of(&self, line: Line, sums: &Sums) -> String {
+        let Some(tensor) = self.tree.tensor(line.first) else {
+            return sums.states.to_string();
+        };
+        match (tensor.tied_to, tensor.kind.role) {
+            (Some(first), _) => format!("= {}", self.tree.path(first)),
+            (None, Role::Parameter) => tensor.kind.state.to_string(),
+            (None, role) => format!("{} ({role})", tensor.kind.state),
         }
     }
 
     fn write_totals(&self, f: &mut fmt::Formatter<'_>, columns: usize) -> fmt::Result {
-        let ties = self.tree.tensors.len() - self.tensors();
+        let ties = self.tree.paths() - self.tensors();
         let ties = if ties == 0 {
             String::new()
         } else {

@@ -106,13 +106,13 @@ impl Summary {
             ..
         } = line;
         let tree = &self.tree;
-        let node = &tree.nodes[first];
+        let sums = tree.sums(first);
         let tensor = tree.tensor(first).map(|tensor| SummaryTensor {
-            shape: tensor.shape.to_vec(),
-            dtype: tensor.dtype,
-            role: tensor.role,
-            state: tensor.state,
-            tied_to: tensor.tied_to.map(|first| tree.path(first as usize)),
+            shape: tensor.kind.shape.to_vec(),
+            dtype: tensor.kind.dtype,
+            role: tensor.kind.role,
+            state: tensor.kind.state,
+            tied_to: tensor.tied_to.map(|first| tree.path(first)),
         });
         let cost = self.costs.as_ref().filter(|_| tensor.is_none());
         SummaryLine {
@@ -122,8 +122,8 @@ impl Summary {
             times,
             level,
             module: tree.module(first).map(str::to_owned),
-            parameters: node.parameters,
-            bytes: node.bytes,
+            parameters: sums.parameters,
+            bytes: sums.bytes,
             cost: cost.map(|costs| costs.under(first)),
             tensor,
         }
@@ -138,7 +138,7 @@ impl Summary {
     /// The lines, folded and to a depth.
     pub(super) fn places(&self, folded: bool, depth: Option<usize>) -> Vec<Line> {
         let mut lines = Vec::new();
-        if self.tree.tensors.is_empty() {
+        if self.tree.paths() == 0 {
             return lines;
         }
         let root = Line {

@@ -10,12 +10,10 @@ mod tree;
 pub use lines::{SummaryCost, SummaryLine, SummaryTensor};
 
 use crate::Materialize;
-use crate::inventory::State;
-use crate::site::Role;
 use crate::trace::Trace;
 
 use self::costs::Costs;
-use self::tree::{Tensor, Tree};
+use self::tree::{Sums, Tree};
 
 /// The modules and tensors of a module as an indented table, with totals.
 ///
@@ -58,6 +56,8 @@ use self::tree::{Tensor, Tree};
 #[derive(Clone, Debug)]
 pub struct Summary {
     tree: Tree,
+    /// Of everything.
+    sums: Sums,
     costs: Option<Costs>,
     folded: bool,
     depth: Option<usize>,
@@ -67,8 +67,10 @@ pub struct Summary {
 impl Summary {
     /// Summarise a module, meta, lazy or real. Reads shapes only.
     pub fn of<M: Materialize>(module: &M) -> Self {
+        let tree = Tree::of(module);
         Self {
-            tree: Tree::of(module),
+            sums: tree.sums(0),
+            tree,
             costs: None,
             folded: true,
             depth: None,
@@ -128,39 +130,30 @@ impl Summary {
         self
     }
 
-    fn counted(&self) -> impl Iterator<Item = &Tensor> {
-        let tensors = self.tree.tensors.iter();
-        tensors.filter(|tensor| tensor.tied_to.is_none())
-    }
-
     /// How many tensors, ties counted once.
     pub fn tensors(&self) -> usize {
-        self.counted().count()
+        self.sums.tensors
     }
 
     /// How many elements its parameters have, ties counted once. Burn's own `num_params` also counts
     /// running states, and a tie at each path.
     pub fn parameters(&self) -> usize {
-        self.tree.nodes[0].parameters as usize
+        self.sums.parameters as usize
     }
 
     /// How many elements its running states and buffers have.
     pub fn buffers(&self) -> usize {
-        let buffers = self
-            .counted()
-            .filter(|tensor| tensor.role != Role::Parameter);
-        buffers.map(|tensor| tensor.elements as usize).sum()
+        self.sums.buffers as usize
     }
 
     /// How many bytes all its tensors take, ties counted once. A lazy parameter, whose dtype is not
     /// known yet, counts with the default float dtype of its device.
     pub fn bytes(&self) -> usize {
-        self.tree.nodes[0].bytes as usize
+        self.sums.bytes as usize
     }
 
     /// How many of those bytes are allocated.
     pub fn allocated_bytes(&self) -> usize {
-        let real = self.counted().filter(|tensor| tensor.state == State::Real);
-        real.map(|tensor| tensor.bytes as usize).sum()
+        self.sums.allocated_bytes as usize
     }
 }

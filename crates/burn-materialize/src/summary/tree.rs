@@ -22,7 +22,8 @@ pub(super) struct Tree {
     /// All names, one behind the other.
     text: String,
     pub(super) nodes: Vec<Node>,
-    pub(super) tensors: Vec<Tensor>,
+    leaves: Vec<Leaf>,
+    kinds: Vec<TensorKind>,
 }
 
 /// A name, as a place in the text.
@@ -40,29 +41,54 @@ pub(super) struct Node {
     module: Name,
     pub(super) parent: u32,
     /// The first place behind what it holds.
-    pub(super) end: u32,
-    /// Its place among the tensors, where it is one.
-    pub(super) tensor: Option<u32>,
-    /// Of all that it holds, ties counted at their first path.
-    pub(super) parameters: u64,
-    pub(super) bytes: u64,
-    /// The states of all that it holds.
-    pub(super) states: States,
+    end: u32,
+    /// How many tensors come before it; its own place among them, where it is one.
+    tensor: u32,
+    is_tensor: bool,
 }
 
-/// One tensor.
-#[derive(Clone, Debug)]
-pub(super) struct Tensor {
+/// One tensor of the tree: what it is, and what it is tied to.
+#[derive(Clone, Copy, Debug)]
+struct Leaf {
+    /// A place among the kinds.
+    kind: u32,
+    /// The node of the first path of the tie, where this is a later one; else its own.
+    first: u32,
+    node: u32,
+}
+
+/// What a tensor is. Thousands of tensors are of a few kinds, and are compared by their number.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct TensorKind {
     pub(super) role: Role,
     kind: Kind,
     pub(super) shape: Shape,
     pub(super) dtype: Option<DType>,
     pub(super) state: State,
-    /// The node of the first path of the tie, where this is a later one.
-    pub(super) tied_to: Option<u32>,
     pub(super) elements: u64,
-    /// Of the tensor itself, tied or not. A lazy one counts with the default dtype of its device.
+    /// A lazy one counts with the default dtype of its device.
     pub(super) bytes: u64,
+}
+
+/// A tensor.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tensor<'t> {
+    pub(super) kind: &'t TensorKind,
+    /// The node of the first path of the tie, where this is a later one.
+    pub(super) tied_to: Option<usize>,
+}
+
+/// What tensors add up to, ties counted at their first path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sums {
+    pub(super) tensors: usize,
+    pub(super) parameters: u64,
+    /// Elements of running states and buffers.
+    pub(super) buffers: u64,
+    pub(super) bytes: u64,
+    pub(super) allocated_bytes: u64,
+    /// Of tied ones as well.
+    pub(super) states: States,
 }
 
 /// A set of states.
@@ -73,7 +99,11 @@ impl States {
     const ALL: [State; 3] = [State::Lazy, State::Meta, State::Real];
 
     fn of(state: State) -> Self {
-        Self(1 << Self::ALL.iter().position(|of| *of == state).unwrap_or(0))
+        Self(1 << state as u8)
+    }
+
+    fn add(&mut self, state: State) {
+        self.0 |= Self::of(state).0;
     }
 }
 
@@ -107,13 +137,50 @@ impl Tree {
         (!module.is_empty()).then_some(module)
     }
 
-    pub(super) fn tensor(&self, node: usize) -> Option<&Tensor> {
-        Some(&self.tensors[self.nodes[node].tensor? as usize])
+    pub(super) fn tensor(&self, node: usize) -> Option<Tensor<'_>> {
+        let place = self.nodes[node].tensor as usize;
+        let leaf = self
+            .leaves
+            .get(place)
+            .filter(|_| self.nodes[node].is_tensor)?;
+        Some(Tensor {
+            kind: &self.kinds[leaf.kind as usize],
+            tied_to: (leaf.first != leaf.node).then_some(leaf.first as usize),
+        })
+    }
+
+    /// How many tensors it has, tied ones at each path.
+    pub(super) fn paths(&self) -> usize {
+        self.leaves.len()
+    }
+
+    /// What all tensors in a node add up to.
+    pub(super) fn sums(&self, node: usize) -> Sums {
+        let end = self.nodes.get(self.nodes[node].end as usize);
+        let end = end.map_or(self.leaves.len(), |behind| behind.tensor as usize);
+        let mut sums = Sums::default();
+        for leaf in &self.leaves[self.nodes[node].tensor as usize..end] {
+            let kind = &self.kinds[leaf.kind as usize];
+            sums.states.add(kind.state);
+            if leaf.first != leaf.node {
+                continue;
+            }
+            sums.tensors += 1;
+            sums.bytes += kind.bytes;
+            match kind.role {
+                Role::Parameter => sums.parameters += kind.elements,
+                _ => sums.buffers += kind.elements,
+            }
+            if kind.state == State::Real {
+                sums.allocated_bytes += kind.bytes;
+            }
+        }
+        sums
     }
 
     /// Whether it is a list, an array or a tuple of modules.
     pub(super) fn is_container(&self, node: usize) -> bool {
-        node > 0 && self.nodes[node].tensor.is_none() && self.nodes[node].module.length == 0
+        node > 0 && !self.nodes[node].is_tensor && self.nodes[node].module.length == 0
     }
 
     fn text(&self, name: Name) -> &str {
@@ -157,53 +224,43 @@ impl Tree {
             && of_first.zip(of_other).all(|(a, b)| {
                 let (left, right) = (&self.nodes[a], &self.nodes[b]);
                 left.end as usize - a == right.end as usize - b
+                    && left.is_tensor == right.is_tensor
                     && (a == first || self.text(left.name) == self.text(right.name))
                     && self.text(left.module) == self.text(right.module)
-                    && self.is_same_tensor((a, first), (b, other))
+                    && (!left.is_tensor || self.is_same_tensor((a, first), (b, other)))
             })
     }
 
-    /// Whether two nodes are no tensors, or tensors that differ in nothing. Of tied ones, both
-    /// are tied to the same, or to what stands in the same place as seen from their blocks.
+    /// Whether two tensors differ in nothing. Of tied ones, both are tied to the same, or to what
+    /// stands in the same place as seen from their blocks.
     fn is_same_tensor(&self, (a, first): (usize, usize), (b, other): (usize, usize)) -> bool {
-        let (left, right) = match (self.tensor(a), self.tensor(b)) {
-            (None, None) => return true,
-            (Some(left), Some(right)) => (left, right),
-            _ => return false,
-        };
-        let ties = match (left.tied_to, right.tied_to) {
-            (None, None) => true,
-            (Some(left), Some(right)) => {
-                left == right || i64::from(left) - first as i64 == i64::from(right) - other as i64
-            }
-            _ => false,
-        };
-        ties && left.shape == right.shape
-            && left.dtype == right.dtype
-            && left.state == right.state
-            && (left.role, left.kind) == (right.role, right.kind)
+        let leaf = |node: usize| self.leaves[self.nodes[node].tensor as usize];
+        let (left, right) = (leaf(a), leaf(b));
+        let seen_from = |leaf: Leaf, block: usize| i64::from(leaf.first) - block as i64;
+        let is_tied = |leaf: Leaf| leaf.first != leaf.node;
+        left.kind == right.kind
+            && is_tied(left) == is_tied(right)
+            && (seen_from(left, first) == seen_from(right, other) || left.first == right.first)
     }
 }
 
-/// What makes two places one tensor.
-#[derive(PartialEq, Eq, Hash)]
-enum Identity {
-    Id(ParamId),
-    Recorded(TensorId),
-}
-
-/// Both kinds of ids are numbers already.
+/// Ids are numbers already, and kinds differ in few: no more than a mixture is needed.
 #[derive(Default)]
-struct IdHasher(u64);
+struct Mixed(u64);
 
-impl Hasher for IdHasher {
+impl Hasher for Mixed {
     fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(byte.into());
+        for chunk in bytes.chunks(8) {
+            let mut number = [0; 8];
+            number[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(number));
         }
     }
+    fn write_u8(&mut self, number: u8) {
+        self.write_u64(number.into());
+    }
     fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = (self.0.rotate_left(23) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
     fn write_usize(&mut self, number: usize) {
         self.write_u64(number as u64);
@@ -212,44 +269,49 @@ impl Hasher for IdHasher {
         self.write_u64(number as u64);
     }
     fn finish(&self) -> u64 {
-        self.0
+        self.0 ^ (self.0 >> 32)
     }
 }
+
+type Map<K> = HashMap<K, u32, BuildHasherDefault<Mixed>>;
 
 struct Builder {
     tree: Tree,
     /// The modules around the last tensor: which entry of the traversal each is, and its node.
     open: Vec<(u64, u32)>,
-    seen: HashMap<Identity, u32, BuildHasherDefault<IdHasher>>,
+    /// The first node of each parameter, and of each recorded tensor that is none.
+    parameters: Map<ParamId>,
+    recorded: Map<TensorId>,
+    kinds: Map<TensorKind>,
 }
 
 impl Default for Builder {
     fn default() -> Self {
-        let mut tree = Tree {
-            text: String::new(),
-            nodes: Vec::new(),
-            tensors: Vec::new(),
-        };
-        tree.nodes.push(Node::new(Name::default(), 0));
+        let root = Node::new(Name::default(), 0, 0);
         Self {
-            tree,
+            tree: Tree {
+                text: String::new(),
+                nodes: vec![root],
+                leaves: Vec::new(),
+                kinds: Vec::new(),
+            },
             open: Vec::new(),
-            seen: HashMap::default(),
+            parameters: Map::default(),
+            recorded: Map::default(),
+            kinds: Map::default(),
         }
     }
 }
 
 impl Node {
-    fn new(name: Name, parent: u32) -> Self {
+    fn new(name: Name, parent: u32, tensor: u32) -> Self {
         Self {
             name,
             module: Name::default(),
             parent,
             end: 0,
-            tensor: None,
-            parameters: 0,
-            bytes: 0,
-            states: States::default(),
+            tensor,
+            is_tensor: false,
         }
     }
 }
@@ -272,7 +334,8 @@ impl Builder {
     fn push(&mut self, name: &str) -> u32 {
         let name = self.write(name);
         let parent = self.open.last().map_or(0, |(_, node)| *node);
-        self.tree.nodes.push(Node::new(name, parent));
+        let before = place(self.tree.leaves.len());
+        self.tree.nodes.push(Node::new(name, parent, before));
         place(self.tree.nodes.len() - 1)
     }
 
@@ -286,48 +349,45 @@ impl Builder {
 
     /// Enter the modules around a tensor, and return its own name.
     fn enter<'s>(&mut self, site: &Site<'s>) -> &'s str {
-        let around = site.steps().zip(&self.open);
-        let same = around
-            .take_while(|(step, (entry, _))| step.entry == *entry)
-            .count();
+        // Modules are left from the innermost on: an entry that is still the same has the same
+        // around it.
+        let depth = site.depth();
+        let mut same = self.open.len().min(depth.saturating_sub(1));
+        while same > 0 && site.entry(same - 1) != self.open[same - 1].0 {
+            same -= 1;
+        }
         self.close(same);
-        let mut steps = site.steps().skip(same).peekable();
         if self.tree.nodes.len() == 1
-            && let Some(declaring) = steps.peek().and_then(|step| step.declaring)
+            && depth > 0
+            && let Some(declaring) = site.step(0).declaring
         {
             self.tree.nodes[0].module = self.write(declaring);
         }
-        while let Some(step) = steps.next() {
-            let Some(inside) = steps.peek() else {
-                return step.name;
-            };
-            let node = self.push(step.name);
-            if let Some(declaring) = inside.declaring {
+        for i in same..depth.saturating_sub(1) {
+            let node = self.push(site.step(i).name);
+            if let Some(declaring) = site.step(i + 1).declaring {
                 self.tree.nodes[node as usize].module = self.write(declaring);
             }
-            self.open.push((step.entry, node));
+            self.open.push((site.entry(i), node));
         }
-        // The root itself.
-        ""
+        // Of none, the root itself is the tensor.
+        depth.checked_sub(1).map_or("", |last| site.step(last).name)
+    }
+
+    /// The number of a kind.
+    fn kind(&mut self, kind: TensorKind) -> u32 {
+        if let Some(&number) = self.kinds.get(&kind) {
+            return number;
+        }
+        let number = place(self.tree.kinds.len());
+        self.tree.kinds.push(kind.clone());
+        self.kinds.insert(kind, number);
+        number
     }
 
     fn finish(mut self) -> Tree {
         self.close(0);
-        let nodes = &mut self.tree.nodes;
-        nodes[0].end = place(nodes.len());
-        for i in (1..nodes.len()).rev() {
-            let Node {
-                parent,
-                parameters,
-                bytes,
-                states,
-                ..
-            } = nodes[i];
-            let parent = &mut nodes[parent as usize];
-            parent.parameters += parameters;
-            parent.bytes += bytes;
-            parent.states.0 |= states.0;
-        }
+        self.tree.nodes[0].end = place(self.tree.nodes.len());
         self.tree
     }
 }
@@ -336,51 +396,40 @@ impl Pass for Builder {
     fn tensor(&mut self, site: &Site<'_>, slot: &mut dyn Slot) {
         let name = self.enter(site);
         let node = self.push(name);
-        let lazy = slot.is_lazy();
-        let (shape, dtype, recorded) = match lazy {
-            true => (slot.shape(), None, None),
+        let (shape, dtype, recorded, state) = match slot.is_lazy() {
+            true => (slot.shape(), None, None, State::Lazy),
             false => {
                 let tensor = slot.tensor();
-                (tensor.shape(), Some(tensor.dtype()), tensor_id(&tensor))
+                let recorded = tensor_id(&tensor);
+                let state = match recorded {
+                    Some(_) => State::Meta,
+                    None => State::Real,
+                };
+                (tensor.shape(), Some(tensor.dtype()), recorded, state)
             }
         };
-        let state = match (lazy, recorded) {
-            (true, _) => State::Lazy,
-            (_, Some(_)) => State::Meta,
-            (_, None) => State::Real,
+        let first = match (slot.id(), recorded) {
+            (Some(id), _) => *self.parameters.entry(id).or_insert(node),
+            (None, Some(recorded)) => *self.recorded.entry(recorded).or_insert(node),
+            (None, None) => node,
         };
-        let identity = slot
-            .id()
-            .map(Identity::Id)
-            .or(recorded.map(Identity::Recorded));
-        let first = identity.map(|identity| *self.seen.entry(identity).or_insert(node));
         let size = match dtype {
             Some(dtype) => dtype.size(),
             None => DType::from(slot.device().settings().float_dtype).size(),
         };
         let elements = shape.num_elements() as u64;
-        let tensor = Tensor {
+        let kind = self.kind(TensorKind {
             role: slot.role(),
             kind: slot.kind(),
             shape,
             dtype,
             state,
-            tied_to: first.filter(|first| *first != node),
             elements,
             bytes: elements * size as u64,
-        };
-        let place_of = place(self.tree.tensors.len());
-        let end = place(self.tree.nodes.len());
-        let node = &mut self.tree.nodes[node as usize];
-        node.end = end;
-        node.tensor = Some(place_of);
-        node.states = States::of(state);
-        if tensor.tied_to.is_none() {
-            node.bytes = tensor.bytes;
-            if tensor.role == Role::Parameter {
-                node.parameters = elements;
-            }
-        }
-        self.tree.tensors.push(tensor);
+        });
+        let leaf = &mut self.tree.nodes[node as usize];
+        leaf.end = node + 1;
+        leaf.is_tensor = true;
+        self.tree.leaves.push(Leaf { kind, first, node });
     }
 }
