@@ -52,6 +52,8 @@ pub enum Bench {
     /// Train the digits and a transformer of ten million parameters; peer: the same loop in plain
     /// Burn.
     Step,
+    /// Summarise a module of 100,000 tensors and print it; it has no peer.
+    Summary,
 }
 
 /// Build the benchmark optimised and run it.
@@ -66,6 +68,7 @@ pub fn run(workspace: &Workspace, bench: &Bench) -> Result<()> {
         Bench::Precision => ("precision", None),
         Bench::Save => ("save", None),
         Bench::Step => ("step", None),
+        Bench::Summary => ("summary", None),
     };
     if matches!(bench, Bench::Minilm) {
         // What is timed.

@@ -2,7 +2,7 @@
 //! summary of its model, the line that shows how far it is. `cargo xtask pictures` runs it.
 
 #[allow(dead_code, reason = "the pictures of curves use all of it")]
-#[path = "../src/logging/curves/canvas.rs"]
+#[path = "../src/pictures/canvas.rs"]
 mod canvas;
 // Its numbers are a clock's, and here the same each time.
 #[allow(dead_code, reason = "only the line is drawn")]

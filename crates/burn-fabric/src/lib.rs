@@ -65,6 +65,8 @@ mod module;
 mod optimizer;
 mod parameters;
 mod pattern;
+#[cfg(feature = "pictures")]
+mod pictures;
 mod plan;
 mod precision;
 mod registry;
@@ -96,7 +98,7 @@ pub use error::{FabricError, ShapeMismatch};
 pub use fabric::Fabric;
 pub use gradients::{Accumulation, Clip, Clipped, MicroBatch, MicroBatches, NonFinite};
 pub use interrupt::Interrupt;
-#[cfg(feature = "curves")]
+#[cfg(feature = "pictures")]
 pub use logging::CurvesLogger;
 #[cfg(feature = "tensorboard")]
 pub use logging::TensorBoardLogger;
@@ -110,6 +112,8 @@ pub use optimizer::{
 };
 pub use parameters::{HasParameters, Parameters};
 pub use pattern::PatternProblem;
+#[cfg(feature = "pictures")]
+pub use pictures::{MemoryPicture, ModulesPicture, PictureError};
 pub use plan::{Change, Help, Plan, PlanError, PlanMemory, PlanRequest, Stage, TrainingNeeds};
 pub use precision::{LossScale, Precision, UnknownPrecision};
 pub use setup::SetUp;

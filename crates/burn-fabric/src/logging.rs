@@ -1,7 +1,7 @@
 //! Values by step, written by several loggers at once.
 
 mod csv;
-#[cfg(feature = "curves")]
+#[cfg(feature = "pictures")]
 mod curves;
 mod error;
 mod file;
@@ -15,7 +15,7 @@ mod tensorboard;
 mod warn;
 
 pub use csv::CsvLogger;
-#[cfg(feature = "curves")]
+#[cfg(feature = "pictures")]
 pub use curves::CurvesLogger;
 pub use error::LoggerError;
 pub use json_lines::JsonLinesLogger;
@@ -24,6 +24,8 @@ pub use progress::TrainingProgress;
 #[cfg(feature = "tensorboard")]
 pub use tensorboard::TensorBoardLogger;
 
+#[cfg(feature = "pictures")]
+pub(crate) use file::replace;
 pub(crate) use warn::{message_of, message_of_caught, text_of, warn};
 
 /// Writes values by step somewhere. Give it to [`Loggers`], which calls it in the thread that trains:

@@ -1,5 +1,5 @@
 //! Curves: both pictures are whole and name what they show, whatever was logged; resumes.
-#![cfg(feature = "curves")]
+#![cfg(feature = "pictures")]
 
 use std::fs;
 use std::path::Path;

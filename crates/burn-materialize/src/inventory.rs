@@ -4,6 +4,7 @@ use burn::module::ParamId;
 use burn::tensor::kind::Kind;
 use burn::tensor::{DType, Device, Shape};
 use burn_meta::{TensorId, tensor_id};
+use serde::Serialize;
 
 use crate::Materialize;
 use crate::site::{Role, Site};
@@ -11,7 +12,8 @@ use crate::slot::Slot;
 use crate::traversal::{Pass, traverse};
 
 /// Whether a tensor exists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum State {
     /// Burn initialises it at first use.
     Lazy,

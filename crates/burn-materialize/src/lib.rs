@@ -104,7 +104,7 @@ pub use reset::ResetParameters;
 pub use reset_pass::{reset, reset_to_defaults};
 pub use site::{Role, Site};
 pub use slot::Slot;
-pub use summary::Summary;
+pub use summary::{Summary, SummaryCost, SummaryLine, SummaryTensor};
 pub use tie::{detached, retie, retie_as};
 pub use trace::{
     ModuleCost, Phase, Reached, Trace, TraceError, TraceMemory, TraceOptions, TraceOutput,

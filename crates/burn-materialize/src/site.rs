@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// What a leaf of a module tree is to the module.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// A `Param<Tensor>`: an optimizer may update it.
@@ -66,19 +66,38 @@ impl<'a> Site<'a> {
     /// Every name on the way, from the root, with the type that declares it: `None` for an index of
     /// a list, an array or a tuple.
     pub(crate) fn steps(&self) -> impl Iterator<Item = Step<'a>> + use<'a> {
+        let site = *self;
+        (0..site.depth()).map(move |i| site.step(i))
+    }
+
+    /// How many names are on the way.
+    pub(crate) fn depth(&self) -> usize {
+        self.stack.marks.len()
+    }
+
+    /// One of the names on the way.
+    pub(crate) fn step(&self, i: usize) -> Step<'a> {
         let stack = self.stack;
-        let ends = stack.marks.iter().skip(1).map(|mark| mark.path);
-        let ends = ends.chain([stack.path.len()]);
-        stack.marks.iter().zip(ends).map(|(mark, end)| {
-            let declares = mark.containers < mark.declaring.1;
-            let declaring = declares.then(|| &stack.containers[mark.declaring.0..mark.declaring.1]);
-            Step {
-                name: stack.path[mark.path..end].trim_start_matches('.'),
-                declaring,
-                is_variant: mark.is_variant,
-                torch: mark.torch,
-            }
-        })
+        let mark = &stack.marks[i];
+        let end = stack
+            .marks
+            .get(i + 1)
+            .map_or(stack.path.len(), |next| next.path);
+        let declares = mark.containers < mark.declaring.1;
+        let declaring = declares.then(|| &stack.containers[mark.declaring.0..mark.declaring.1]);
+        let name = &stack.path[mark.path..end];
+        Step {
+            name: name.strip_prefix('.').unwrap_or(name),
+            declaring,
+            is_variant: mark.is_variant,
+            torch: mark.torch,
+        }
+    }
+
+    /// How many names were entered before one on the way, left ones included: no two entries have
+    /// the same.
+    pub(crate) fn entry(&self, i: usize) -> u64 {
+        self.stack.marks[i].entry
     }
 }
 
@@ -99,6 +118,7 @@ pub(crate) struct Stack {
     path: String,
     containers: String,
     marks: Vec<Mark>,
+    entered: u64,
 }
 
 #[derive(Debug)]
@@ -111,6 +131,7 @@ struct Mark {
     is_reparameterization: bool,
     is_of_burn: bool,
     torch: Option<&'static str>,
+    entry: u64,
 }
 
 impl Stack {
@@ -124,7 +145,9 @@ impl Stack {
             is_reparameterization: container == "Reparameterization",
             is_of_burn: false,
             torch: None,
+            entry: self.entered,
         };
+        self.entered += 1;
         if !self.path.is_empty() && !name.is_empty() {
             self.path.push('.');
         }

@@ -38,7 +38,7 @@ pub(crate) fn write_table<const N: usize>(
 }
 
 /// `1234567` as `1,234,567`.
-pub(crate) fn grouped(number: usize) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {
@@ -50,9 +50,36 @@ pub(crate) fn grouped(number: usize) -> String {
     grouped
 }
 
+/// Operations as people read them, in decimal units.
+pub(crate) struct Flops(pub(crate) u64);
+
+impl fmt::Display for Flops {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 7] = ["", " k", " M", " G", " T", " P", " E"];
+        let mut value = self.0 as f64;
+        let mut unit = 0;
+        while value >= 999.95 && unit + 1 < UNITS.len() {
+            value /= 1000.0;
+            unit += 1;
+        }
+        match unit {
+            0 => f.pad(&self.0.to_string()),
+            _ => f.pad(&format!("{value:.1}{}", UNITS[unit])),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::grouped;
+    use super::{Flops, grouped};
+
+    #[test]
+    fn flops_read_well() {
+        assert_eq!(Flops(999).to_string(), "999");
+        assert_eq!(Flops(1_000).to_string(), "1.0 k");
+        assert_eq!(Flops(999_960).to_string(), "1.0 M");
+        assert_eq!(Flops(34_359_738_368).to_string(), "34.4 G");
+    }
 
     #[test]
     fn numbers_read_well() {

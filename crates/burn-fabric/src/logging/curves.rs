@@ -1,8 +1,6 @@
 //! Curves as pictures.
 
-mod canvas;
 mod picture;
-mod ticks;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

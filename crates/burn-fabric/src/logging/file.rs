@@ -262,7 +262,7 @@ pub(super) fn make_folder_of(path: &Path) -> io::Result<()> {
 
 /// Put a file of `contents` in the place of what is there, with its permissions; a failure leaves
 /// that. Behind a link, what it leads to is replaced.
-pub(super) fn replace(path: &Path, contents: &[u8]) -> Result<(), LoggerError> {
+pub(crate) fn replace(path: &Path, contents: &[u8]) -> Result<(), LoggerError> {
     let old = regular(path)?;
     let write = || {
         let path = behind_links(path);

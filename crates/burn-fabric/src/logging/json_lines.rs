@@ -119,11 +119,11 @@ impl JsonLinesLogger {
 }
 
 /// A step and its values by name.
-#[cfg(feature = "curves")]
+#[cfg(feature = "pictures")]
 type Row = (u64, Vec<(String, f64)>);
 
 /// For curves, which are drawn from such a file.
-#[cfg(feature = "curves")]
+#[cfg(feature = "pictures")]
 impl JsonLinesLogger {
     pub(super) fn path(&self) -> &std::path::Path {
         self.lines.path()

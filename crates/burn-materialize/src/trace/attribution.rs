@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use burn_meta::{OperationKind, OperationList};
+use burn_meta::{Operation, OperationKind, OperationList};
 
 /// Owners by number; 0 is the root.
 #[derive(Debug)]
@@ -61,8 +61,66 @@ pub(super) fn attribute(
 }
 
 /// Whether what it makes is what it reads, in another view or dtype.
-fn shows(operation: &burn_meta::Operation) -> bool {
+fn shows(operation: &Operation) -> bool {
     operation.kind == OperationKind::View || operation.name == "cast"
+}
+
+/// By owner, the last operation that reads a tensor of it, or what was made of such tensors alone
+/// (a transposed weight, a weight with what LoRA adds), together with anything else.
+///
+/// Burn multiplies a tensor of more dimensions than two as rows: where what an operation reads was
+/// flattened right before, the reshape that gives it its dimensions back belongs to it.
+pub(super) fn used_last(
+    list: &OperationList,
+    forward: usize,
+    leaves: &HashMap<u32, u32>,
+    count: usize,
+) -> Vec<Option<u32>> {
+    let shape = |tensor: u32| list.tensors[tensor as usize].shape.as_slice();
+    let mut known = leaves.clone();
+    let mut used = vec![None; count];
+    // What rows were before, and what was computed from them with the owner.
+    let mut rows: HashMap<u32, u32> = HashMap::new();
+    let mut made: HashMap<u32, u32> = HashMap::new();
+    for (index, operation) in list.operations[..forward].iter().enumerate() {
+        let place = u32::try_from(index).ok();
+        if operation.name == "reshape"
+            && let (&[input], &[output]) =
+                (operation.inputs.as_slice(), operation.outputs.as_slice())
+        {
+            if let (Some(&whole), Some(&owner)) = (rows.get(&input), made.get(&input))
+                && all_but_last(shape(whole)) == all_but_last(shape(output))
+            {
+                used[owner as usize] = place;
+            }
+            if shape(output).len() < shape(input).len()
+                && shape(output).last() == shape(input).last()
+            {
+                rows.insert(output, input);
+            }
+        }
+        let owners = operation.inputs.iter().map(|input| known.get(input));
+        let Some(owner) = owners.clone().flatten().next().copied() else {
+            continue;
+        };
+        if owners.into_iter().all(|owner| owner.is_some()) {
+            known.extend(operation.outputs.iter().map(|&output| (output, owner)));
+            continue;
+        }
+        used[owner as usize] = place;
+        let whole = operation.inputs.iter().find_map(|input| rows.get(input));
+        if let Some(&whole) = whole {
+            for &output in &operation.outputs {
+                rows.insert(output, whole);
+                made.insert(output, owner);
+            }
+        }
+    }
+    used
+}
+
+fn all_but_last(shape: &[usize]) -> &[usize] {
+    shape.split_last().map_or(shape, |(_, rest)| rest)
 }
 
 /// The operations that make a gradient, found from its last one backwards: what only views,

@@ -5,7 +5,7 @@ use std::fmt;
 use burn_meta::{ByteCount, Cost};
 
 use super::report::{Phase, Trace};
-use crate::table::{Align, grouped, write_table};
+use crate::table::{Align, Flops, grouped, write_table};
 
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -57,14 +57,14 @@ impl fmt::Display for Trace {
             )
         };
         line(f, "forward", self.cost_of(Phase::Forward))?;
-        if self.forward < self.operations.len() {
+        if self.is_training() {
             line(f, "backward", self.cost_of(Phase::Backward))?;
         }
         let memory = &self.memory;
         write!(
             f,
             "{} operations; parameters {}, buffers {}",
-            grouped(self.operations.len()),
+            grouped(self.operations.len() as u64),
             ByteCount(memory.parameters),
             ByteCount(memory.buffers)
         )?;
@@ -80,37 +80,5 @@ impl fmt::Display for Trace {
             write!(f, "\nnot counted: `{name}` ({times} x)")?;
         }
         Ok(())
-    }
-}
-
-/// Operations as people read them, in decimal units.
-struct Flops(u64);
-
-impl fmt::Display for Flops {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [&str; 7] = ["", " k", " M", " G", " T", " P", " E"];
-        let mut value = self.0 as f64;
-        let mut unit = 0;
-        while value >= 999.95 && unit + 1 < UNITS.len() {
-            value /= 1000.0;
-            unit += 1;
-        }
-        match unit {
-            0 => f.pad(&self.0.to_string()),
-            _ => f.pad(&format!("{value:.1}{}", UNITS[unit])),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Flops;
-
-    #[test]
-    fn flops_read_well() {
-        assert_eq!(Flops(999).to_string(), "999");
-        assert_eq!(Flops(1_000).to_string(), "1.0 k");
-        assert_eq!(Flops(999_960).to_string(), "1.0 M");
-        assert_eq!(Flops(34_359_738_368).to_string(), "34.4 G");
     }
 }

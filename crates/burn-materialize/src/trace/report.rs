@@ -30,6 +30,8 @@ pub struct Trace {
     pub(super) paths: Vec<String>,
     /// The module of each operation, as a place in `paths`.
     pub(super) owners: Vec<u32>,
+    /// The operation that makes the last output of each module, by place in `paths`.
+    pub(super) used_last: Vec<Option<u32>>,
 }
 
 /// Whether an operation computes the result, or gradients.
@@ -111,6 +113,34 @@ impl Trace {
                 trace: self,
             }
         })
+    }
+
+    /// Paths of modules; the first is the root's.
+    pub(crate) fn paths(&self) -> &[String] {
+        &self.paths
+    }
+
+    /// The module of each operation, as a place among the paths.
+    pub(crate) fn owners(&self) -> &[u32] {
+        &self.owners
+    }
+
+    /// By place among the paths, the last forward operation that reads a tensor of the module, or
+    /// what was made of such tensors alone, together with anything else.
+    pub(crate) fn used_last(&self) -> &[Option<u32>] {
+        &self.used_last
+    }
+
+    /// The shapes that an operation makes.
+    pub(crate) fn outputs_of(&self, operation: usize) -> Vec<Vec<usize>> {
+        let outputs = self.operations[operation].outputs.iter();
+        let shapes = outputs.map(|&output| self.tensors[output as usize].shape.clone());
+        shapes.collect()
+    }
+
+    /// Whether there is a backward pass.
+    pub fn is_training(&self) -> bool {
+        self.forward < self.operations.len()
     }
 
     /// What the whole pass costs.

@@ -7,7 +7,7 @@ use burn_meta::{
     DefaultDTypes, HalfPrecision, Mark, MetaDevice, OperationList, TensorId, TraceScope, Traced,
 };
 
-use super::attribution::{Owners, attribute};
+use super::attribution::{Owners, attribute, used_last};
 use super::error::{Reached, TraceError};
 use super::leaf::TracedLeaf;
 use super::memory::TraceMemory;
@@ -331,6 +331,7 @@ impl Run {
             })
             .collect();
         let attributed = attribute(&list, &of_leaves, &of_gradients);
+        let used_last = used_last(&list, forward, &of_leaves, owners.paths.len());
         let leaf_ids = leaves.iter().map(|leaf| leaf.id);
         let left = gradients.iter().flatten().copied();
         let held = leaf_ids.chain(left).chain(ended.outputs.ids).collect();
@@ -349,6 +350,7 @@ impl Run {
             forward,
             paths: owners.paths,
             owners: attributed,
+            used_last,
         })
     }
 }

@@ -1,54 +1,28 @@
 //! The picture of all curves: a panel for each last part of a name.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::error::Error;
 
-use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
-use tiny_skia::Pixmap;
 
-use super::canvas::{Canvas, Font};
-use super::ticks;
+use crate::pictures::page::{self, AXIS, Area, COLOURS, Drawn, FONT, Failed, GRID, Picture, TEXT};
+use crate::pictures::ticks;
 
 /// Values by step, in the order in which they were logged.
 pub type Points = Vec<(u64, f64)>;
 
-/// In pixels, of which two make one of a screen: the SVG says half of it as its size.
+/// In pixels of the PNG.
 const PANEL: (u32, u32) = (1040, 680);
 const MARGIN: u32 = 24;
 /// More panels than a picture shows.
 const PANELS: usize = 24;
-const FONT: &str = "DejaVu Sans, Verdana, sans-serif";
-const TEXT: RGBColor = RGBColor(70, 70, 78);
-const GRID: RGBColor = RGBColor(228, 228, 232);
-
-/// Okabe and Ito's, which people who see fewer colours tell apart as well.
-const COLOURS: [RGBColor; 7] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(230, 159, 0),
-    RGBColor(86, 180, 233),
-    RGBColor(60, 60, 60),
-];
-
-type Drawn = Result<(), Box<dyn Error + Send + Sync>>;
-type Area<'a> = DrawingArea<Canvas<'a>, Shift>;
 
 /// A curve of a panel.
 struct Curve<'c> {
     name: &'c str,
     colour: RGBColor,
     points: &'c Points,
-}
-
-/// Both pictures: an SVG, and a PNG of twice its size.
-pub struct Picture {
-    pub svg: Vec<u8>,
-    pub png: Vec<u8>,
 }
 
 /// The part of a name that its panel is called by, and what comes before it.
@@ -58,7 +32,7 @@ fn split(name: &str) -> (&str, &str) {
 }
 
 /// Draw all curves, by name.
-pub fn draw(curves: &BTreeMap<String, Points>) -> Result<Picture, Box<dyn Error + Send + Sync>> {
+pub fn draw(curves: &BTreeMap<String, Points>) -> Result<Picture, Failed> {
     // What is before the last part has one colour in all panels.
     let groups: BTreeSet<&str> = curves.keys().map(|name| split(name).1).collect();
     let mut panels: BTreeMap<&str, Vec<Curve<'_>>> = BTreeMap::new();
@@ -83,13 +57,7 @@ pub fn draw(curves: &BTreeMap<String, Points>) -> Result<Picture, Box<dyn Error 
     let width = PANEL.0 * columns as u32 + 2 * MARGIN;
     let height = PANEL.1 * rows as u32 + 2 * MARGIN + note;
 
-    let font = include_bytes!("../../../fonts/DejaVuSans-subset.ttf");
-    let font = Font::of(font).ok_or("the font is broken")?;
-    let mut pixels = Pixmap::new(width, height).ok_or("the picture has no size")?;
-    let mut svg = String::new();
-    {
-        let picture = Canvas::new(&mut svg, &mut pixels, &font).into_drawing_area();
-        picture.fill(&WHITE)?;
+    page::draw((width, height), |picture| {
         let inner = picture.margin(MARGIN, MARGIN + note, MARGIN, MARGIN);
         let areas = inner.split_evenly((rows, columns));
         for (area, (name, curves)) in areas.iter().zip(&panels) {
@@ -100,13 +68,7 @@ pub fn draw(curves: &BTreeMap<String, Points>) -> Result<Picture, Box<dyn Error 
             let at = (2 * MARGIN as i32, height as i32 - 40);
             picture.draw(&Text::new(text, at, (FONT, 30).into_font().color(&TEXT)))?;
         }
-        picture.present()?;
-    }
-    let whole = format!("<svg width=\"{width}\" height=\"{height}\"");
-    let half = format!("<svg width=\"{}\" height=\"{}\"", width / 2, height / 2);
-    Ok(Picture {
-        svg: svg.replacen(&whole, &half, 1).into_bytes(),
-        png: pixels.encode_png()?,
+        Ok(())
     })
 }
 
@@ -142,7 +104,7 @@ fn panel(area: &Area<'_>, name: &str, curves: &[Curve<'_>]) -> Drawn {
         .configure_mesh()
         .light_line_style(TRANSPARENT)
         .bold_line_style(GRID.stroke_width(2))
-        .axis_style(RGBColor(150, 150, 156).stroke_width(2))
+        .axis_style(AXIS.stroke_width(2))
         .label_style(style(26))
         .axis_desc_style(style(28))
         .x_desc("step")
@@ -174,10 +136,7 @@ fn panel(area: &Area<'_>, name: &str, curves: &[Curve<'_>]) -> Drawn {
 }
 
 /// Draw the names of a panel's curves above it, and return what is left.
-fn legend<'a>(
-    area: &Area<'a>,
-    curves: &[Curve<'_>],
-) -> Result<Area<'a>, Box<dyn Error + Send + Sync>> {
+fn legend<'a>(area: &Area<'a>, curves: &[Curve<'_>]) -> Result<Area<'a>, Failed> {
     let style = (FONT, 28).into_font().color(&TEXT);
     let style = style.pos(Pos::new(HPos::Left, VPos::Center));
     let (room, _) = area.dim_in_pixel();
