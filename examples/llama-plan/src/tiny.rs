@@ -133,11 +133,11 @@ struct Words(StdRng);
 
 impl Words {
     fn batch(&mut self, device: &Device) -> Tensor<2, Int> {
-        let mut tokens = Vec::with_capacity(BATCH * LENGTH);
+        let mut tokens: Vec<i64> = Vec::with_capacity(BATCH * LENGTH);
         for _ in 0..BATCH {
             let word: [i64; WORD] =
                 std::array::from_fn(|_| self.0.random_range(0..Shape::TINY.vocabulary as i64));
-            tokens.extend(word.iter().cycle().take(LENGTH));
+            tokens.extend(word.iter().copied().cycle().take(LENGTH));
         }
         Tensor::from_data(TensorData::new(tokens, [BATCH, LENGTH]), device)
     }
