@@ -49,6 +49,11 @@ pub enum Bench {
     /// Train the digits and a transformer of ten million parameters; peer: the same loop in plain
     /// Burn.
     Step,
+    /// Build Llama 3 8B and trace its forward pass, with costs and memory; peer: PyTorch's
+    /// `FakeTensorMode` with `FlopCounterMode`.
+    ///
+    /// The first run makes a Python environment with PyTorch in the target directory (6.8 GB).
+    Trace,
 }
 
 /// Build the benchmark optimised and run it.
@@ -62,6 +67,7 @@ pub fn run(workspace: &Workspace, bench: &Bench) -> Result<()> {
         Bench::Precision => ("precision", None),
         Bench::Save => ("save", None),
         Bench::Step => ("step", None),
+        Bench::Trace => ("trace", None),
     };
     if matches!(bench, Bench::Minilm) {
         // What is timed.

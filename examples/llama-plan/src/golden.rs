@@ -61,8 +61,7 @@ impl Golden {
     /// # Errors
     /// As [`Fabric::setup`] and [`Fabric::backward`].
     pub fn apart(&self, fabric: &Fabric) -> Result<Apart, LlamaError> {
-        let meta =
-            fabric.init_module(|device| Llama::new(&Shape::TINY, self.length(), device))?;
+        let meta = fabric.init_module(|device| Llama::new(&Shape::TINY, self.length(), device))?;
         let mut model = fabric.setup(meta)?;
         model.map(|model| model.map(&mut Formula { salt: 0 }))?;
 
@@ -132,8 +131,7 @@ impl ModuleMapper for Formula {
                 .collect();
             let is_tracked = tensor.is_require_grad();
             let data = TensorData::new(values, shape).convert_dtype(tensor.dtype());
-            Tensor::from_data(data, (&tensor.device(), tensor.dtype()))
-                .set_require_grad(is_tracked)
+            Tensor::from_data(data, (&tensor.device(), tensor.dtype())).set_require_grad(is_tracked)
         })
     }
 }

@@ -6,7 +6,7 @@ mod model;
 mod options;
 mod products;
 mod shape;
-mod text;
+pub mod text;
 mod tiny;
 
 pub use error::LlamaError;

@@ -39,9 +39,8 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let meta = Meta::build(|device| Llama::new(&shape, length, device))?;
     eprintln!("build {:?}", t.elapsed());
     let t = Instant::now();
-    let trace = meta.trace(|model: &Llama, device| {
-        model.forward(Tensor::zeros([batch, length], device))
-    })?;
+    let trace =
+        meta.trace(|model: &Llama, device| model.forward(Tensor::zeros([batch, length], device)))?;
     eprintln!("trace {:?} {}", t.elapsed(), trace.operations().len());
     println!("{}", Products::of(&trace, &shape, batch, length));
     drop(trace);
@@ -59,5 +58,11 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 fn hwm() {
-    eprintln!("{:?}", std::fs::read_to_string("/proc/self/status").unwrap().lines().find(|l| l.starts_with("VmHWM")));
+    eprintln!(
+        "{:?}",
+        std::fs::read_to_string("/proc/self/status")
+            .unwrap()
+            .lines()
+            .find(|l| l.starts_with("VmHWM"))
+    );
 }

@@ -117,7 +117,16 @@ mod tests {
         assert_eq!(bytes("1.5 GB"), Ok(ByteCount(1_500_000_000)));
         assert_eq!(bytes("7"), Ok(ByteCount(7)));
         assert_eq!(bytes("7B"), Ok(ByteCount(7)));
-        for wrong in ["", "GiB", "-1GiB", "0", "NaN", "inf", "12 parsecs", "1e30TB"] {
+        for wrong in [
+            "",
+            "GiB",
+            "-1GiB",
+            "0",
+            "NaN",
+            "inf",
+            "12 parsecs",
+            "1e30TB",
+        ] {
             assert!(bytes(wrong).is_err(), "{wrong}");
         }
     }

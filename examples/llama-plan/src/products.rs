@@ -48,10 +48,7 @@ fn share(found: u64, expected: u64) -> f64 {
 
 /// A product with Burn's `[2, 4]` of signs.
 fn turns_pairs(traced: &TracedOperation<'_>) -> bool {
-    traced.operation.name == "matmul"
-        && traced
-            .inputs()
-            .any(|input| input.shape.ends_with(&[2, 4]))
+    traced.operation.name == "matmul" && traced.inputs().any(|input| input.shape.ends_with(&[2, 4]))
 }
 
 impl fmt::Display for Products {

@@ -55,9 +55,8 @@ impl Tried {
         }
 
         let meta = fabric.init_module(|device| Llama::new(&Shape::TINY, LENGTH, device))?;
-        let trace = meta.trace(|model: &Llama, device| {
-            model.forward(Tensor::zeros([BATCH, LENGTH], device))
-        })?;
+        let trace = meta
+            .trace(|model: &Llama, device| model.forward(Tensor::zeros([BATCH, LENGTH], device)))?;
         let mut model = fabric.setup(meta)?;
         let mut words = Words(StdRng::seed_from_u64(0));
         let scores = fabric.evaluate(&model, |model, device| {

@@ -1,8 +1,7 @@
 """Llama 3 8B under PyTorch's FakeTensorMode, its FLOPs counted by FlopCounterMode.
 
-Takes the batch and the length as two lines. Answers "products" with the FLOPs that were counted,
-"parameters" with their number, and every other line with the milliseconds that it took to build the model
-and to run its forward pass; "forward" with those of the pass alone.
+Answers "products" with the FLOPs that were counted, "parameters" with their number, "forward" with the
+milliseconds of a forward pass, and every other line with those of building the model and the pass.
 """
 
 import sys
@@ -17,6 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 VOCABULARY, LAYERS, WIDTH, FEED_FORWARD = 128256, 32, 4096, 14336
 HEADS, KEY_HEADS, THETA, EPSILON = 32, 8, 500000.0, 1e-5
 HEAD = WIDTH // HEADS
+BATCH, LENGTH = 1, 8192
 
 
 def attention_flops(query, key, value, *_, out_shape=None, **__):
@@ -79,14 +79,14 @@ class Layer(nn.Module):
 
 
 class Llama(nn.Module):
-    def __init__(self, length):
+    def __init__(self):
         super().__init__()
         self.embedding = nn.Embedding(VOCABULARY, WIDTH)
         self.layers = nn.ModuleList(Layer() for _ in range(LAYERS))
         self.norm = nn.RMSNorm(WIDTH, eps=EPSILON)
         self.head = linear(WIDTH, VOCABULARY)
         frequencies = THETA ** (-torch.arange(0, HEAD, 2, dtype=torch.float32) / HEAD)
-        angles = torch.outer(torch.arange(length, dtype=torch.float32), frequencies)
+        angles = torch.outer(torch.arange(LENGTH, dtype=torch.float32), frequencies)
         self.register_buffer("turn", torch.polar(torch.ones_like(angles), angles))
 
     def forward(self, tokens):
@@ -98,17 +98,16 @@ class Llama(nn.Module):
 
 def main():
     torch.set_default_dtype(torch.bfloat16)
-    batch, length = int(sys.stdin.readline()), int(sys.stdin.readline())
     for request in sys.stdin:
         start = time.perf_counter()
         with FakeTensorMode(), torch.no_grad():
-            model = Llama(length)
-            tokens = torch.zeros(batch, length, dtype=torch.int64)
+            model = Llama()
+            tokens = torch.zeros(BATCH, LENGTH, dtype=torch.int64)
             built = time.perf_counter()
             with FlopCounterMode(display=False, custom_mapping=ATTENTION) as counter:
                 scores = model(tokens)
         end = time.perf_counter()
-        assert scores.shape == (batch, length, VOCABULARY) and scores.dtype == torch.bfloat16
+        assert scores.shape == (BATCH, LENGTH, VOCABULARY) and scores.dtype == torch.bfloat16
         match request.strip():
             case "products":
                 answer = counter.get_total_flops()
