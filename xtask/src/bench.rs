@@ -54,6 +54,11 @@ pub enum Bench {
     Step,
     /// Summarise a module of 100,000 tensors and print it; it has no peer.
     Summary,
+    /// Build Llama 3 8B and trace its forward pass, with costs and memory; peer: PyTorch's
+    /// `FakeTensorMode` with `FlopCounterMode`.
+    ///
+    /// The first run makes a Python environment with PyTorch in the target directory (6.8 GB).
+    Trace,
 }
 
 /// Build the benchmark optimised and run it.
@@ -69,6 +74,7 @@ pub fn run(workspace: &Workspace, bench: &Bench) -> Result<()> {
         Bench::Save => ("save", None),
         Bench::Step => ("step", None),
         Bench::Summary => ("summary", None),
+        Bench::Trace => ("trace", None),
     };
     if matches!(bench, Bench::Minilm) {
         // What is timed.
