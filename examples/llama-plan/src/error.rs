@@ -1,7 +1,8 @@
 //! What can go wrong.
 
-use burn_fabric::FabricError;
-use burn_fabric::burn_materialize::{RecordError, TraceError};
+use burn_fabric::burn_materialize::TraceError;
+use burn_fabric::{FabricError, PlanError};
+use run_common::OutputError;
 
 /// Why a model could not be planned, or is not what it should be.
 #[derive(Debug, thiserror::Error)]
@@ -9,12 +10,15 @@ pub enum LlamaError {
     /// It could not be built, set up or trained.
     #[error(transparent)]
     Fabric(#[from] FabricError),
-    /// It could not be built on the meta device.
-    #[error(transparent)]
-    Record(#[from] RecordError),
     /// Its pass could not be traced.
     #[error(transparent)]
     Trace(#[from] TraceError),
+    /// No plan could be made of it.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The pictures could not be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
     /// What PyTorch computed, which comes with the program, cannot be read.
     #[error("golden/tiny.json: {0}; make it again by golden/tiny.py")]
     Golden(#[from] serde_json::Error),

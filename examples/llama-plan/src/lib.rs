@@ -5,7 +5,9 @@ mod golden;
 mod model;
 mod options;
 mod products;
+mod report;
 mod shape;
+mod taken;
 pub mod text;
 mod tiny;
 
@@ -14,5 +16,7 @@ pub use golden::{Apart, Golden};
 pub use model::{Attention, FeedForward, Layer, Llama};
 pub use options::{Options, Size};
 pub use products::Products;
+pub use report::Report;
 pub use shape::Shape;
+pub use taken::{Taken, Watch};
 pub use tiny::Tried;

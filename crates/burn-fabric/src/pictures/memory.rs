@@ -15,6 +15,7 @@ use super::page::{
     self, AXIS, Area, COLOURS, Drawn, FONT, Failed, GRID, Picture, TEXT, shortened, style, width,
 };
 use super::ticks;
+use crate::plan::Plan;
 
 /// In pixels of the PNG.
 const SIZE: (u32, u32) = (2080, 1040);
@@ -28,6 +29,8 @@ const BUDGET: RGBColor = RGBColor(190, 30, 45);
 /// activations, and in a backward pass the gradients that are there by then. A line divides forward
 /// from backward, a dot marks the peak with its bytes and its module. Of more operations than a
 /// picture has columns the most of each column is shown.
+///
+/// [`of_plan`](MemoryPicture::of_plan) shows a whole step of training against the plan's budget.
 ///
 /// ```
 /// use burn::nn::LinearConfig;
@@ -53,6 +56,10 @@ pub struct MemoryPicture<'t> {
     title: String,
     bases: Vec<(String, u64)>,
     budget: Option<u64>,
+    /// Gradients of earlier batches, which are there during the whole pass.
+    earlier: u64,
+    /// The most that the optimizer's step takes, drawn behind the pass.
+    step: Option<u64>,
 }
 
 /// What lies below the curve all the time, with its colour.
@@ -70,7 +77,48 @@ impl<'t> MemoryPicture<'t> {
             title: String::new(),
             bases: Vec::new(),
             budget: None,
+            earlier: 0,
+            step: None,
         }
+    }
+
+    /// Of a plan: the pass that was traced, and behind it the optimizer's step at its most, on top of
+    /// parameters, optimizer state and master weights, against the budget. What is marked as the
+    /// peak is the plan's.
+    ///
+    /// ```
+    /// use burn::nn::{Linear, LinearConfig};
+    /// use burn::optim::AdamWConfig;
+    /// use burn::tensor::Tensor;
+    /// use burn_fabric::prelude::*;
+    /// use burn_fabric::{MemoryPicture, Plan};
+    ///
+    /// let meta = Meta::build(|device| LinearConfig::new(512, 10).init(device))?;
+    /// let request = Plan::of(&meta).budget(1 << 20).batch(32);
+    /// let plan = request.training(AdamWConfig::new(), |linear: &Linear, device, batch| {
+    ///     linear.forward(Tensor::<2>::zeros([batch, 512], device)).mean()
+    /// })?;
+    /// let folder = tempfile::tempdir()?;
+    /// MemoryPicture::of_plan(&plan).write(folder.path().join("memory.svg"))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn of_plan(plan: &'t Plan) -> Self {
+        let memory = &plan.memory;
+        let is_training = !plan.optimizers.is_empty();
+        let earlier = match plan.accumulate {
+            1 => 0,
+            _ => memory.gradients,
+        };
+        // What comes between the pass and the step, gradients that become f32, is shown with the step.
+        let live = plan.trace.memory.during.iter().max().copied();
+        let between = Some(memory.pass).filter(|most| *most > earlier + live.unwrap_or(0));
+        let mut picture = Self::of(&plan.trace)
+            .base("optimizer state", memory.optimizer_state)
+            .base("master weights", memory.master_weights);
+        picture.budget = plan.budget;
+        picture.earlier = earlier;
+        picture.step = is_training.then_some(memory.step.max(between.unwrap_or(0)));
+        picture
     }
 
     /// What stands above the picture.
@@ -119,6 +167,16 @@ impl<'t> MemoryPicture<'t> {
         bases.filter(|base| base.bytes > 0).collect()
     }
 
+    /// What is there beside the bases, by operation, and in the step.
+    fn live(&self) -> Vec<u64> {
+        let during = self.trace.memory.during.iter();
+        let mut live: Vec<u64> = during.map(|bytes| bytes + self.earlier).collect();
+        if let Some(step) = self.step {
+            live.extend(vec![step; step_width(live.len())]);
+        }
+        live
+    }
+
     fn draw(&self) -> Result<Picture, Failed> {
         page::draw(SIZE, |picture| {
             let mut y = MARGIN;
@@ -137,7 +195,7 @@ impl<'t> MemoryPicture<'t> {
 
     /// Draw what the colours mean, and return where the rest begins.
     fn legend(&self, picture: &Area<'_>, bases: &[Base], mut y: i32) -> Result<i32, Failed> {
-        let live = self.trace.memory.during.iter().max().copied();
+        let live = self.live().into_iter().max();
         let name = match self.trace.is_training() {
             true => "activations and gradients, at most",
             false => "activations, at most",
@@ -167,7 +225,7 @@ impl<'t> MemoryPicture<'t> {
     }
 
     fn chart(&self, picture: &Area<'_>, bases: &[Base], top: i32) -> Drawn {
-        let during = &self.trace.memory.during;
+        let during = self.live();
         let base: u64 = bases.iter().map(|base| base.bytes).sum();
         let live = during.iter().max().copied().unwrap_or(0);
         let peak = base.saturating_add(live);
@@ -210,7 +268,7 @@ impl<'t> MemoryPicture<'t> {
         // From the top down: what is below paints over it, without seams.
         let (columns, _) = chart.plotting_area().dim_in_pixel();
         let below = unit.of_bytes(base);
-        let curve = kept(during, columns as usize);
+        let curve = kept(&during, columns as usize);
         let above = corners(&curve, |bytes| unit.of_bytes(base.saturating_add(bytes)));
         chart.draw_series([Polygon::new(closed(above, count), COLOURS[1].filled())])?;
         let mut height = below;
@@ -228,7 +286,7 @@ impl<'t> MemoryPicture<'t> {
             bottom: pixel(0.0, 0.0).1,
         };
         self.phases(picture, &plot, |at| pixel(at, 0.0).0)?;
-        let peak_at = self.trace.memory.peak_at;
+        let peak_at = during.iter().position(|bytes| *bytes == live);
         let peak_at = peak_at.map(|at| (at, pixel(at as f64 + 0.5, unit.of_bytes(peak))));
         if let Some(budget) = self.budget {
             let y = shown.map_or(plot.top, |budget| pixel(0.0, unit.of_bytes(budget)).1);
@@ -262,7 +320,12 @@ impl<'t> MemoryPicture<'t> {
         let mut phases = vec![("forward", 0, forward)];
         if forward < count {
             phases.push(("backward", forward, count));
-            let x = x(forward as f64);
+        }
+        if self.step.is_some() {
+            phases.push(("step", count, count + step_width(count)));
+        }
+        for (_, from, _) in phases.iter().skip(1) {
+            let x = x(*from as f64);
             dashed(picture, (x, plot.top - 40), (x, plot.bottom), TEXT)?;
         }
         let style = style(28, HPos::Center);
@@ -286,13 +349,10 @@ impl<'t> MemoryPicture<'t> {
     ) -> Drawn {
         picture.draw(&Circle::new((x, y), 9, WHITE.filled()))?;
         picture.draw(&Circle::new((x, y), 7, TEXT.filled()))?;
-        let module = match self
-            .trace
-            .operations()
-            .nth(at)
-            .map(|operation| operation.path)
-        {
-            None | Some("") => String::new(),
+        let operation = self.trace.operations().nth(at);
+        let module = match operation.map(|operation| operation.path) {
+            None => ", in the optimizer's step".to_owned(),
+            Some("") => String::new(),
             Some(path) => format!(", in {path}"),
         };
         let style = style(28, HPos::Left);
@@ -313,6 +373,11 @@ impl<'t> MemoryPicture<'t> {
         picture.draw(&Text::new(text, (left, above.max(plot.top + 16)), style))?;
         Ok(())
     }
+}
+
+/// As how many operations the optimizer's step is drawn.
+fn step_width(operations: usize) -> usize {
+    operations.div_ceil(16)
 }
 
 /// The plot's sides in pixels of the whole picture.

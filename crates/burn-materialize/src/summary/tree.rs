@@ -1,7 +1,7 @@
 //! The module tree that a summary is of, in one list.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::ops::Range;
 
 use burn::module::ParamId;
@@ -58,7 +58,7 @@ struct Leaf {
 }
 
 /// What a tensor is. Thousands of tensors are of a few kinds, and are compared by their number.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TensorKind {
     pub(super) role: Role,
     kind: Kind,
@@ -68,6 +68,14 @@ pub(super) struct TensorKind {
     pub(super) elements: u64,
     /// A lazy one counts with the default dtype of its device.
     pub(super) bytes: u64,
+}
+
+/// Burn's `Kind` has none, and follows from the dtype.
+impl Hash for TensorKind {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        (self.role, self.dtype, self.state).hash(hasher);
+        self.shape.hash(hasher);
+    }
 }
 
 /// A tensor.

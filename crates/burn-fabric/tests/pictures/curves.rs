@@ -1,5 +1,4 @@
 //! Curves: both pictures are whole and name what they show, whatever was logged; resumes.
-#![cfg(feature = "pictures")]
 
 use std::fs;
 use std::path::Path;
@@ -7,35 +6,16 @@ use std::path::Path;
 use burn_fabric::prelude::*;
 use burn_fabric::{CurvesLogger, LoggerError};
 
+use super::{shows, svg};
+
 fn open(folder: &Path) -> Loggers {
     Loggers::new().with(CurvesLogger::at(folder.join("run.1")))
-}
-
-/// The SVG; the PNG beside it is whole and twice its size.
-fn svg(folder: &Path) -> String {
-    let svg = fs::read_to_string(folder.join("run.1.svg")).expect("the SVG");
-    assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"));
-    let png = tiny_skia::Pixmap::load_png(folder.join("run.1.png")).expect("a whole PNG");
-    let size = format!(
-        "width=\"{}\" height=\"{}\"",
-        png.width() / 2,
-        png.height() / 2
-    );
-    assert!(svg.contains(&size), "{size}");
-    // Not one colour all over.
-    let first = png.pixels()[0];
-    assert!(png.pixels().iter().any(|pixel| *pixel != first));
-    svg
-}
-
-fn shows(svg: &str, text: &str) -> bool {
-    svg.lines().any(|line| line.trim() == text)
 }
 
 fn drawn(folder: &Path, loggers: &mut Loggers) -> String {
     loggers.flush();
     assert!(loggers.problems().is_empty(), "{:?}", loggers.problems());
-    svg(folder)
+    svg(&folder.join("run.1"))
 }
 
 #[test]
@@ -124,7 +104,7 @@ fn a_resumed_run_draws_what_was_before_and_nothing_twice() {
 fn a_process_that_does_not_flush_leaves_a_picture() {
     let folder = tempfile::tempdir().expect("a folder");
     open(folder.path()).log(0, [("loss", 0.5)]);
-    assert!(shows(&svg(folder.path()), "loss"));
+    assert!(shows(&svg(&folder.path().join("run.1")), "loss"));
 }
 
 #[test]
