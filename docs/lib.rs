@@ -57,6 +57,11 @@ mod tests {
         let pages = [
             ("../", include_str!("../README.md")),
             ("", include_str!("logging.md")),
+            ("", include_str!("planning.md")),
+            (
+                "../examples/llama-plan/",
+                include_str!("../examples/llama-plan/README.md"),
+            ),
         ];
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut count = 0;

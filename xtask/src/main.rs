@@ -71,7 +71,7 @@ enum Command {
     },
     /// Check that every error is explained in docs/errors.md and produced by a test.
     Docs,
-    /// Draw the pictures of docs/pictures: curves, a summary and a line of progress, as SVG and PNG.
+    /// Draw the pictures of docs/pictures: curves, a summary, a line of progress, a plan, as SVG and PNG.
     Pictures,
     /// Check what each library crate would publish.
     Package {

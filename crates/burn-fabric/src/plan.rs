@@ -18,6 +18,8 @@ pub(crate) use needs::{check_needs, half_precision, training_needs};
 pub(crate) use planner::Optimizer;
 pub use request::PlanRequest;
 
+use std::sync::Arc;
+
 use burn_materialize::{Materialize, Meta, Trace};
 use burn_meta::Cost;
 use serde::{Deserialize, Serialize};
@@ -75,9 +77,9 @@ pub struct Plan {
     pub largest_batch: Option<usize>,
     /// What would help, the most helpful first, where it does not fit.
     pub helps: Vec<Help>,
-    /// The pass.
+    /// The pass, which plans in precisions of the same dtypes share.
     #[serde(skip)]
-    pub trace: Trace,
+    pub trace: Arc<Trace>,
 }
 
 impl Plan {

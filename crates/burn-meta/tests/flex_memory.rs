@@ -2,7 +2,6 @@
 //! file, as the count is the process's.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use burn::tensor::activation::{gelu, relu, sigmoid, softmax};
@@ -94,12 +93,12 @@ fn predicted(program: Program) -> Bytes {
         .trace(|scope| {
             let begin = scope.mark();
             let results = program(scope.device());
-            let held: HashSet<_> = results.iter().filter_map(tensor_id).collect();
+            let held: Vec<_> = results.iter().filter_map(tensor_id).collect();
             (begin, held)
         })
         .unwrap();
     let (begin, held) = traced.outcome.unwrap();
-    let live = traced.tape.live_bytes(begin, &held, HalfPrecision::ByF32);
+    let live = traced.tape.live_bytes(begin, held, HalfPrecision::ByF32);
     Bytes {
         peak: live.peak().unwrap().1,
         left: *live.after.last().unwrap(),

@@ -1,7 +1,5 @@
 //! What operations cost, those that do several things at once above all.
 
-use std::collections::HashSet;
-
 use burn::backend::DispatchDevice;
 use burn::backend::ir::{CustomOpIr, OperationIr, TensorIr};
 use burn::tensor::activation::{gelu, log_softmax, softmax};
@@ -174,9 +172,7 @@ fn an_operation_that_nobody_knows_is_listed_and_its_memory_counted() {
     let (kind, cost) = the(&list, "mine");
     assert_eq!(kind, OperationKind::Uncounted);
     assert_eq!((cost.flops, cost.moved), (0, 1024));
-    let live = traced
-        .tape
-        .live_bytes(begin, &HashSet::new(), HalfPrecision::ByF32);
+    let live = traced.tape.live_bytes(begin, [], HalfPrecision::ByF32);
     assert_eq!(live.peak(), Some((0, 1024)));
 }
 

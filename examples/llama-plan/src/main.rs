@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use burn_fabric::prelude::*;
 use clap::Parser;
 use llama_plan::{Options, Report, Tried, Watch};
-use run_common::{exit, parse};
+use run_common::{Output, exit, parse};
 
 /// Plan what Llama 3 takes to run and to train with AdamW, before a byte of it exists
 #[derive(Debug, Parser)]
@@ -33,13 +33,15 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         println!("{}", Tried::new(&builder.build()?, STEPS)?);
         return Ok(());
     }
+    let folder = options.pictures.as_deref();
+    let pictures = folder.map(Output::create).transpose()?;
     let report = Report::new(options)?;
     match options.json {
         true => println!("{}", serde_json::to_string_pretty(&report)?),
         false => println!("{report}\nplanned {}", watch.taken()),
     }
-    if let Some(folder) = &options.pictures {
-        report.draw(folder)?;
+    if let Some(pictures) = pictures {
+        report.draw(&pictures)?;
     }
     Ok(())
 }

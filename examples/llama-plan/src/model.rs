@@ -12,7 +12,7 @@ use burn::nn::{
 };
 use burn::tensor::module::attention;
 use burn::tensor::ops::AttentionModuleOptions;
-use burn::tensor::{Device, FloatDType, Int, Tensor};
+use burn::tensor::{Bool, Device, FloatDType, Int, Tensor};
 use burn_fabric::prelude::*;
 
 use crate::Shape;
@@ -72,6 +72,14 @@ pub struct FeedForward {
     pub down: Linear,
 }
 
+/// What layers know of the order of a sequence.
+struct Order<'m> {
+    rotary: &'m RotaryEncoding,
+    /// What comes after each place, `[length, length]`; where there is none, the kernel of the
+    /// attention knows by itself.
+    after: Option<Tensor<2, Bool>>,
+}
+
 fn linear(from: usize, to: usize, device: &Device) -> Linear {
     LinearConfig::new(from, to).with_bias(false).init(device)
 }
@@ -91,9 +99,10 @@ impl Attention {
     /// Attention is one operation of Burn's. In inference flex, libtorch and graphics cards then never
     /// hold all scores, `length * length` of each head, which products written out would: 8 GiB a layer
     /// of the 70B at 8192 tokens in bf16. Under autodiff Burn itself computes it by such products, so
-    /// training is as if they were written out. What it costs is that it knows of no shared heads: keys
-    /// and values are repeated, once for each head that asks, 128 MiB each there.
-    fn forward(&self, x: Tensor<3>, rotary: &RotaryEncoding) -> Tensor<3> {
+    /// training is as if they were written out, and is given one mask for all layers, where else each
+    /// would make its own. What it costs is that it knows of no shared heads: keys and values are
+    /// repeated, once for each head that asks, 128 MiB each there.
+    fn forward(&self, x: Tensor<3>, order: &Order<'_>) -> Tensor<3> {
         let [batch, length, width] = x.dims();
         let heads = width / self.head;
         let split = |x: Tensor<3>| -> Tensor<4> {
@@ -106,14 +115,16 @@ impl Attention {
                 .expand([batch, key_heads, heads / key_heads, length, self.head])
                 .reshape([batch, heads, length, self.head])
         };
-        let query = rotary.forward(split(self.query.forward(x.clone())));
-        let key = repeated(rotary.forward(split(self.key.forward(x.clone()))));
+        let query = order.rotary.forward(split(self.query.forward(x.clone())));
+        let key = repeated(order.rotary.forward(split(self.key.forward(x.clone()))));
         let value = repeated(split(self.value.forward(x)));
         let options = AttentionModuleOptions {
-            is_causal: true,
+            is_causal: order.after.is_none(),
             ..AttentionModuleOptions::default()
         };
-        let mixed = attention(query, key, value, None, None, options);
+        let after = order.after.clone();
+        let mask = after.map(|after| after.expand([batch, heads, length, length]));
+        let mixed = attention(query, key, value, mask, None, options);
         self.output
             .forward(mixed.swap_dims(1, 2).reshape([batch, length, width]))
     }
@@ -142,9 +153,9 @@ impl Layer {
         }
     }
 
-    fn forward(&self, x: Tensor<3>, rotary: &RotaryEncoding) -> Tensor<3> {
+    fn forward(&self, x: Tensor<3>, order: &Order<'_>) -> Tensor<3> {
         let normed = self.attention_norm.forward(x.clone());
-        let x = x + self.attention.forward(normed, rotary);
+        let x = x + self.attention.forward(normed, order);
         let normed = self.feed_forward_norm.forward(x.clone());
         x + self.feed_forward.forward(normed)
     }
@@ -173,9 +184,15 @@ impl Llama {
 
     /// `[batch, length]` to `[batch, length, vocabulary]`: scores of the token that comes next.
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
+        self.scores(tokens, None)
+    }
+
+    fn scores(&self, tokens: Tensor<2, Int>, after: Option<Tensor<2, Bool>>) -> Tensor<3> {
+        let rotary = &self.rotary;
+        let order = Order { rotary, after };
         let mut x = self.embedding.forward(tokens);
         for layer in &self.layers {
-            x = layer.forward(x, &self.rotary);
+            x = layer.forward(x, &order);
         }
         self.head.forward(self.norm.forward(x))
     }
@@ -183,7 +200,9 @@ impl Llama {
     /// The mean cross-entropy of `next`, the token after each of `tokens`, both `[batch, length]`; in
     /// f32 whatever the model computes in.
     pub fn loss(&self, tokens: Tensor<2, Int>, next: Tensor<2, Int>) -> Tensor<1> {
-        let scores = self.forward(tokens).flatten::<2>(0, 1);
+        let [_, length] = tokens.dims();
+        let after = Tensor::tril_mask([length, length], 0, &tokens.device());
+        let scores = self.scores(tokens, Some(after)).flatten::<2>(0, 1);
         let scores = scores.cast(FloatDType::F32);
         let criterion = CrossEntropyLossConfig::new().init(&scores.device());
         criterion.forward(scores, next.flatten(0, 1))

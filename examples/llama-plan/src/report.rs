@@ -1,7 +1,6 @@
 //! Everything that is said of a model.
 
 use std::fmt;
-use std::path::Path;
 
 use burn::optim::AdamWConfig;
 use burn::tensor::{Device, Int, Tensor};
@@ -88,8 +87,7 @@ impl Report {
     ///
     /// # Errors
     /// [`LlamaError::Output`].
-    pub fn draw(&self, folder: &Path) -> Result<(), LlamaError> {
-        let output = Output::create(folder)?;
+    pub fn draw(&self, output: &Output) -> Result<(), LlamaError> {
         let inference = INFERENCE.iter().zip(&self.inference);
         let training = TRAINING.iter().zip(&self.training);
         let plans = inference.map(|(precision, plan)| ("inference", precision, plan));

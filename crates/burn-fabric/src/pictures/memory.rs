@@ -370,8 +370,7 @@ impl<'t> MemoryPicture<'t> {
         {
             above = budget - 26;
         }
-        picture.draw(&Text::new(text, (left, above.max(plot.top + 16)), style))?;
-        Ok(())
+        note(picture, text, (left, above.max(plot.top + 16)), style)
     }
 }
 
@@ -402,19 +401,34 @@ fn budget_line(
     y: Option<i32>,
     at_the_right: bool,
 ) -> Drawn {
-    let (x, side) = match at_the_right {
-        true => (plot.right - 8, HPos::Right),
-        false => (plot.left + 8, HPos::Left),
+    let x = match at_the_right {
+        true => plot.right - 16,
+        false => plot.left + 16,
     };
-    let style = style(28, side).color(&BUDGET);
+    let style = style(28, HPos::Left).color(&BUDGET);
     let budget = ByteCount(budget);
     let (text, y) = match y {
         Some(y) => {
-            dashed(picture, (plot.left, y), (plot.right, y), BUDGET)?;
-            (format!("budget {budget}"), (y - 20).max(plot.top + 16))
+            // On any colour that the curve may have there.
+            let line = [(plot.left, y), (plot.right, y)];
+            picture.draw(&PathElement::new(line, WHITE.stroke_width(7)))?;
+            dashed(picture, line[0], line[1], BUDGET)?;
+            (format!("budget {budget}"), (y - 24).max(plot.top + 16))
         }
         None => (format!("↑ budget {budget}, far above"), plot.top + 18),
     };
+    let left = match at_the_right {
+        true => x - width(picture, &text, &style)? as i32,
+        false => x,
+    };
+    note(picture, text, (left, y), style)
+}
+
+/// A text from its left end on, that reads well on whatever is below.
+fn note(picture: &Area<'_>, text: String, (x, y): (i32, i32), style: TextStyle<'_>) -> Drawn {
+    let right = x + width(picture, &text, &style)? as i32;
+    let behind = [(x - 8, y - 17), (right + 8, y + 17)];
+    picture.draw(&Rectangle::new(behind, WHITE.mix(0.85).filled()))?;
     picture.draw(&Text::new(text, (x, y), style))?;
     Ok(())
 }

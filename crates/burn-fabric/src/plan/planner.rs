@@ -1,6 +1,7 @@
 //! One question, asked for several settings.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use burn::tensor::{DType, FloatDType, GradientCheckpointingStrategy};
 use burn_materialize::{DefaultDTypes, Trace, TraceError, TraceOptions};
@@ -117,7 +118,9 @@ pub(super) struct Planner<'p> {
     pub(super) half: HalfPrecision,
     pub(super) budget: Option<u64>,
     pub(super) optimizers: Option<Optimizers>,
-    /// What was traced, without its operations.
+    /// The passes of plans.
+    pub(super) traces: HashMap<PassKey, Arc<Trace>>,
+    /// All that was traced, without its operations.
     pub(super) passes: HashMap<PassKey, Pass>,
 }
 
@@ -127,9 +130,16 @@ impl Planner<'_> {
         if setting.batch == 0 || setting.accumulate == 0 {
             return Err(PlanError::EmptyBatch);
         }
-        let trace = self.trace(setting)?;
-        let pass = Pass::of(&trace);
-        self.passes.insert(self.key(setting), pass);
+        let key = self.key(setting);
+        let trace = match self.traces.get(&key) {
+            Some(trace) => trace.clone(),
+            None => {
+                let trace = Arc::new(self.trace(setting)?);
+                self.passes.insert(key, Pass::of(&trace));
+                self.traces.insert(key, trace.clone());
+                trace
+            }
+        };
         let (memory, update) = self.memory(setting)?;
         let mut plan = Plan {
             batch: setting.batch,

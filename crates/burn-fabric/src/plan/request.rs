@@ -216,6 +216,7 @@ impl<'m, M: Materialize> PlanRequest<'m, M> {
             half: self.half,
             budget: self.budget,
             optimizers,
+            traces: HashMap::new(),
             passes: HashMap::new(),
         };
         let plans = precisions.into_iter().map(|precision| {

@@ -1,7 +1,5 @@
 //! What an optimizer takes for one parameter: its own step, traced.
 
-use std::collections::HashSet;
-
 use burn::optim::RmsPropState;
 use burn::tensor::kind::Kind;
 use burn::tensor::{DType, Shape};
@@ -82,7 +80,7 @@ pub(super) fn update_memory(
         };
         let mut kept = Kept::default();
         let mut weight = tensor(parameter.dtype);
-        let (mut last, mut unread) = (begin, HashSet::new());
+        let (mut last, mut unread) = (begin, Vec::new());
         for _ in 0..STEPS {
             let gradient = tensor(parameter.gradient(masters));
             last = scope.mark();
@@ -96,7 +94,7 @@ pub(super) fn update_memory(
     let (begin, last, unread) = traced.outcome.map_err(|stopped| stopped.message)?;
     let list = traced.tape.list(begin);
     let first = list.first_after(last);
-    let live = traced.tape.live_bytes(begin, &unread, half);
+    let live = traced.tape.live_bytes(begin, unread, half);
     // The new gradient was the last thing that was made before the step.
     let before = first.checked_sub(1).map_or(0, |last| live.after[last]);
     let during = live.during[first..].iter().max().copied().unwrap_or(before);

@@ -17,7 +17,7 @@ fn inference_takes_the_module_and_what_the_trace_says() {
     let trace = meta
         .trace(|model, device| forward(model, device, 8))
         .unwrap();
-    assert_eq!(plan.trace, trace);
+    assert_eq!(*plan.trace, trace);
     let memory = &plan.memory;
     assert_eq!(memory.parameters, 4 * PARAMETERS);
     assert_eq!(memory.buffers, MASK);
@@ -272,8 +272,8 @@ fn a_plan_can_be_written_and_read() {
     assert_eq!(read.memory, plan.memory);
     assert_eq!(read.helps, plan.helps);
     assert_eq!(read.to_string(), plan.to_string());
-    let trace = serde_json::to_string(&plan.trace).unwrap();
-    assert_eq!(plan.trace, serde_json::from_str(&trace).unwrap());
+    let trace = serde_json::to_string(&*plan.trace).unwrap();
+    assert_eq!(*plan.trace, serde_json::from_str(&trace).unwrap());
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn gradient_checkpointing_is_that_of_the_trace() {
     let trace = meta
         .trace_training_with(options, |model, device| loss(model, device, 4))
         .unwrap();
-    assert_eq!(plan.trace, trace);
+    assert_eq!(*plan.trace, trace);
     let buffers = trace
         .leaves
         .iter()

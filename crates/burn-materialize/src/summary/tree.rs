@@ -1,13 +1,13 @@
 //! The module tree that a summary is of, in one list.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
 use burn::module::ParamId;
 use burn::tensor::kind::Kind;
 use burn::tensor::{DType, Shape};
 use burn_meta::{TensorId, tensor_id};
+use hashbrown::HashMap;
 
 use crate::Materialize;
 use crate::inventory::State;
@@ -252,45 +252,14 @@ impl Tree {
     }
 }
 
-/// Ids are numbers already, and kinds differ in few: no more than a mixture is needed.
-#[derive(Default)]
-struct Mixed(u64);
-
-impl Hasher for Mixed {
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut number = [0; 8];
-            number[..chunk.len()].copy_from_slice(chunk);
-            self.write_u64(u64::from_le_bytes(number));
-        }
-    }
-    fn write_u8(&mut self, number: u8) {
-        self.write_u64(number.into());
-    }
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0.rotate_left(23) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-    fn write_usize(&mut self, number: usize) {
-        self.write_u64(number as u64);
-    }
-    fn write_isize(&mut self, number: isize) {
-        self.write_u64(number as u64);
-    }
-    fn finish(&self) -> u64 {
-        self.0 ^ (self.0 >> 32)
-    }
-}
-
-type Map<K> = HashMap<K, u32, BuildHasherDefault<Mixed>>;
-
 struct Builder {
     tree: Tree,
     /// The modules around the last tensor: which entry of the traversal each is, and its node.
     open: Vec<(u64, u32)>,
     /// The first node of each parameter, and of each recorded tensor that is none.
-    parameters: Map<ParamId>,
-    recorded: Map<TensorId>,
-    kinds: Map<TensorKind>,
+    parameters: HashMap<ParamId, u32>,
+    recorded: HashMap<TensorId, u32>,
+    kinds: HashMap<TensorKind, u32>,
 }
 
 impl Default for Builder {
@@ -304,9 +273,9 @@ impl Default for Builder {
                 kinds: Vec::new(),
             },
             open: Vec::new(),
-            parameters: Map::default(),
-            recorded: Map::default(),
-            kinds: Map::default(),
+            parameters: HashMap::default(),
+            recorded: HashMap::default(),
+            kinds: HashMap::default(),
         }
     }
 }

@@ -6,9 +6,8 @@
 //! parameter's module. What does neither belongs to the module whose operation came before; what
 //! comes before all of them, to the root.
 
-use std::collections::HashMap;
-
 use burn_meta::{Operation, OperationKind, OperationList};
+use hashbrown::HashMap;
 
 /// Owners by number; 0 is the root.
 #[derive(Debug)]

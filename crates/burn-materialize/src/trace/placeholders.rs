@@ -1,7 +1,6 @@
 //! A copy of a module whose tensors are only there.
 
 use std::any::Any;
-use std::collections::HashMap;
 
 use burn::backend::Dispatch;
 use burn::backend::ops::FloatTensorOps;
@@ -9,6 +8,7 @@ use burn::module::ParamId;
 use burn::tensor::kind::{BridgeTensor, Kind};
 use burn::tensor::{DType, Device, Shape};
 use burn_meta::{DefaultDTypes, TensorId, TraceScope, tensor_id};
+use hashbrown::HashMap;
 
 use crate::Materialize;
 use crate::site::{Role, Site};

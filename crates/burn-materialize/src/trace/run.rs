@@ -1,11 +1,10 @@
 //! Running a pass on placeholders.
 
-use std::collections::HashMap;
-
 use burn::tensor::{DType, Device, GradientCheckpointingStrategy, Tensor};
 use burn_meta::{
     DefaultDTypes, HalfPrecision, Mark, MetaDevice, OperationList, TensorId, TraceScope, Traced,
 };
+use hashbrown::HashMap;
 
 use super::attribution::{Owners, attribute, used_last};
 use super::error::{Reached, TraceError};
@@ -334,8 +333,8 @@ impl Run {
         let used_last = used_last(&list, forward, &of_leaves, owners.paths.len());
         let leaf_ids = leaves.iter().map(|leaf| leaf.id);
         let left = gradients.iter().flatten().copied();
-        let held = leaf_ids.chain(left).chain(ended.outputs.ids).collect();
-        let live = tape.live_bytes(begin, &held, self.options.half);
+        let held = leaf_ids.chain(left).chain(ended.outputs.ids);
+        let live = tape.live_bytes(begin, held, self.options.half);
         let of_leaf = |(place, leaf)| {
             let gradient = gradients.get(place).copied().flatten();
             TracedLeaf::new(leaf, gradient.is_some())

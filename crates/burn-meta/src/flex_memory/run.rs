@@ -1,13 +1,12 @@
 //! Running a recording and counting.
 
-use std::collections::{HashMap, HashSet};
-
 use burn::backend::ir::{
     BaseOperationIr, FloatOperationIr, HandleKind, OperationIr, TensorIr, TensorStatus,
 };
 use burn::backend::ops::IntTensorOps;
 use burn_capture::TensorId;
 use burn_router::TensorInterpreter;
+use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::backend::GhostFlex;
@@ -41,7 +40,7 @@ impl LiveBytes {
 pub(crate) fn run(
     operations: Vec<OperationIr>,
     begin: usize,
-    held: &HashSet<TensorId>,
+    held: impl IntoIterator<Item = TensorId>,
     half: HalfPrecision,
 ) -> LiveBytes {
     let mut last_use: HashMap<TensorId, usize> = HashMap::new();
@@ -49,6 +48,9 @@ pub(crate) fn run(
         for tensor in operation.inputs().chain(operation.outputs()) {
             last_use.insert(tensor.id, index);
         }
+    }
+    for held in held {
+        last_use.remove(&held);
     }
     let mut interpreter = TensorInterpreter::<GhostFlex>::new(GhostDevice);
     let mut live = LiveBytes::default();
@@ -59,9 +61,7 @@ pub(crate) fn run(
         if index == begin {
             ghost::count(true);
         }
-        let is_over = |tensor: &TensorIr| {
-            last_use.get(&tensor.id) == Some(&index) && !held.contains(&tensor.id)
-        };
+        let is_over = |tensor: &TensorIr| last_use.get(&tensor.id) == Some(&index);
         let drops = left_over(&operation, is_over);
         execute(&mut interpreter, operation);
         for tensor in drops {

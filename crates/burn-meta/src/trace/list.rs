@@ -1,9 +1,8 @@
 //! From Burn's own representation to a list that can be kept.
 
-use std::collections::{HashMap, HashSet};
-
 use burn::backend::ir::{OperationIr, TensorIr};
 use burn_capture::TensorId;
+use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::Mark;
@@ -30,6 +29,9 @@ impl Tape {
         for operation in &self.operations[self.first_after(begin)..] {
             list.push(operation);
         }
+        // It stays as long as the trace.
+        list.tensors.shrink_to_fit();
+        list.operations.shrink_to_fit();
         list
     }
 
@@ -42,7 +44,7 @@ impl Tape {
     pub fn live_bytes(
         self,
         begin: Mark,
-        held: &HashSet<TensorId>,
+        held: impl IntoIterator<Item = TensorId>,
         half: HalfPrecision,
     ) -> LiveBytes {
         let first = self.first_after(begin);
