@@ -77,7 +77,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(count, 3);
+        assert_eq!(count, 6);
     }
 
     #[test]
