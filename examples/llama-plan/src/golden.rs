@@ -79,20 +79,40 @@ impl Golden {
         };
         model.visit(&mut norms);
 
-        let expected = || self.gradient_norms.iter().map(|(_, norm)| *norm);
-        let gradients = norms.found.iter().zip(expected());
+        let expected: Vec<f64> = self.gradient_norms.iter().map(|(_, norm)| *norm).collect();
         Ok(Apart {
-            scores: furthest(scores.iter().copied().zip(self.scores.iter().copied())),
-            loss: (f64::from(found) - self.loss).abs(),
-            gradients: furthest(gradients.map(|(found, expected)| (found / expected, 1.0))),
+            scores: furthest(&scores, &self.scores, |_| 1.0),
+            loss: furthest(&[f64::from(found)], &[self.loss], |_| 1.0),
+            gradients: furthest(&norms.found, &expected, |expected| expected),
         })
     }
 }
 
-/// NaN where one is.
-fn furthest(pairs: impl Iterator<Item = (f64, f64)>) -> f64 {
-    let apart = pairs.map(|(found, expected)| (found - expected).abs());
-    apart.fold(0.0, |most, apart| if apart <= most { most } else { apart })
+/// The greatest distance, in units of each; NaN where one is, and where there are too many or too few.
+fn furthest(found: &[f64], expected: &[f64], unit: impl Fn(f64) -> f64) -> f64 {
+    if found.len() != expected.len() {
+        return f64::NAN;
+    }
+    let pairs = found.iter().zip(expected);
+    let apart = pairs.map(|(found, expected)| ((found - expected) / unit(*expected)).abs());
+    apart.fold(0.0, |most, apart| match apart <= most || most.is_nan() {
+        true => most,
+        false => apart,
+    })
+}
+
+impl Apart {
+    /// Whether all is less than `tolerance` away, and a number.
+    pub fn is_within(&self, tolerance: f64) -> bool {
+        let Self {
+            scores,
+            loss,
+            gradients,
+        } = *self;
+        [scores, loss, gradients]
+            .iter()
+            .all(|apart| *apart < tolerance)
+    }
 }
 
 impl fmt::Display for Apart {
@@ -158,5 +178,26 @@ impl ModuleVisitor for Norms<'_> {
         let norm = gradient.map(|gradient| gradient.square().sum().sqrt().into_scalar::<f32>());
         // One that is missing is infinitely far.
         self.found.push(norm.map_or(f64::INFINITY, f64::from));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Apart, furthest};
+
+    #[test]
+    fn what_is_no_number_is_far() {
+        let furthest = |found: &[f64]| furthest(found, &[2.0, 4.0], |expected| expected);
+        assert_eq!(furthest(&[2.0, 3.0]), 0.25);
+        assert!(furthest(&[f64::NAN, 4.0]).is_nan());
+        assert!(furthest(&[2.0, f64::NAN]).is_nan());
+        assert!(furthest(&[2.0]).is_nan());
+        let apart = |gradients| Apart {
+            scores: 0.0,
+            loss: 0.0,
+            gradients,
+        };
+        assert!(apart(0.1).is_within(0.2));
+        assert!(!apart(0.2).is_within(0.2) && !apart(f64::NAN).is_within(0.2));
     }
 }

@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn an_error_of_a_trace_is_passed_on() {
-        let found = largest_batch(1000, 0, (1, 10), |batch| Err::<u64, usize>(batch));
+        let found = largest_batch(1000, 0, (1, 10), Err::<u64, usize>);
         assert_eq!(found, Err(100));
     }
 }
