@@ -73,7 +73,7 @@ pub struct Plan {
     /// What there is, in bytes.
     pub budget: Option<u64>,
     /// The largest batch that fits the budget, found by tracing; 0 where none does, and none where
-    /// there is no budget or nothing grows with the batch.
+    /// there is no budget, or even 16,777,216 fits.
     pub largest_batch: Option<usize>,
     /// What would help, the most helpful first, where it does not fit.
     pub helps: Vec<Help>,
@@ -104,7 +104,7 @@ impl Plan {
         self.memory.peak.saturating_sub(budget)
     }
 
-    /// How many bytes there are left over.
+    /// How many bytes there are left over; where there is no budget, all that can be counted.
     pub fn room(&self) -> u64 {
         let budget = self.budget.unwrap_or(u64::MAX);
         budget.saturating_sub(self.memory.peak)

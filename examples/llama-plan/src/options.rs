@@ -72,8 +72,8 @@ pub struct Options {
     pub device: Option<Accelerator>,
 }
 
-/// More elements than a tensor can have are nobody's plan.
-const MOST: usize = 1 << 24;
+/// More sequences, or more tokens of each, are nobody's plan.
+const MOST: usize = 1 << 17;
 
 fn number(text: &str) -> Result<usize, String> {
     match text.parse() {

@@ -72,8 +72,10 @@ impl Shape {
         let embedding = (self.vocabulary * self.width) as u64;
         let norms = ((2 * self.layers + 1) * self.width) as u64;
         let weights = self.parameters() - embedding - norms;
-        let attention = (self.layers * 2 * self.width) as u64 * length * length;
-        2 * batch * (weights * length + attention)
+        let attention = (self.layers * 2 * self.width) as u64;
+        let attention = attention.saturating_mul(length).saturating_mul(length);
+        let of_one = weights.saturating_mul(length).saturating_add(attention);
+        of_one.saturating_mul(2).saturating_mul(batch)
     }
 }
 

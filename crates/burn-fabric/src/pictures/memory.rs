@@ -56,6 +56,8 @@ pub struct MemoryPicture<'t> {
     title: String,
     bases: Vec<(String, u64)>,
     budget: Option<u64>,
+    /// Parameters and buffers.
+    own: [u64; 2],
     /// Gradients of earlier batches, which are there during the whole pass.
     earlier: u64,
     /// The most that the optimizer's step takes, drawn behind the pass.
@@ -77,6 +79,7 @@ impl<'t> MemoryPicture<'t> {
             title: String::new(),
             bases: Vec::new(),
             budget: None,
+            own: [trace.memory.parameters, trace.memory.buffers],
             earlier: 0,
             step: None,
         }
@@ -116,6 +119,8 @@ impl<'t> MemoryPicture<'t> {
             .base("optimizer state", memory.optimizer_state)
             .base("master weights", memory.master_weights);
         picture.budget = plan.budget;
+        // A plan that was read back has no trace.
+        picture.own = [memory.parameters, memory.buffers];
         picture.earlier = earlier;
         picture.step = is_training.then_some(memory.step.max(between.unwrap_or(0)));
         picture
@@ -150,13 +155,9 @@ impl<'t> MemoryPicture<'t> {
     }
 
     fn all_bases(&self) -> Vec<Base> {
-        let memory = &self.trace.memory;
-        let own = [
-            ("parameters", memory.parameters),
-            ("buffers", memory.buffers),
-        ];
-        let own = own.map(|(name, bytes)| (name.to_owned(), bytes));
-        let bases = own.into_iter().chain(self.bases.iter().cloned());
+        let names = ["parameters", "buffers"].map(str::to_owned);
+        let own = names.into_iter().zip(self.own);
+        let bases = own.chain(self.bases.iter().cloned());
         // Orange is the curve's.
         let colours = [0, 5, 2, 3, 4, 6].map(|colour| COLOURS[colour]);
         let bases = bases.enumerate().map(|(i, (name, bytes))| Base {

@@ -2,6 +2,9 @@
 
 /// Where a batch is taken for one that nothing grows with.
 const ENDLESS: usize = 1 << 24;
+/// How many times what is known to fit is tried at most, since what the closure makes of its own, as
+/// the data of a tensor, is real.
+const FURTHEST: usize = 16;
 
 /// The largest batch whose peak is at most `budget`, given the peak of one batch and what is there
 /// without any; none where even a batch of [`ENDLESS`] fits.
@@ -24,6 +27,7 @@ pub(super) fn largest_batch<E>(
     let mut next = (batch, peak);
     let mut last = fits;
     let mut is_turn_of_line = true;
+    let mut is_first = true;
     loop {
         if next.1 <= budget {
             fits = next;
@@ -49,6 +53,13 @@ pub(super) fn largest_batch<E>(
             Some(_) => from.midpoint(to),
             None => (2 * fits.0).max(1),
         };
+        // A line along a flat stretch leads too far: from the second on, no further than so many times
+        // what fits.
+        let to = match (exceeds, is_first) {
+            (None, false) => to.min(from.saturating_mul(FURTHEST)),
+            _ => to,
+        };
+        is_first = false;
         let batch = along.unwrap_or(halfway).clamp(from, to);
         last = next;
         next = (batch, peak_at(batch)?);
@@ -90,6 +101,19 @@ mod tests {
             // Flat at first: something else is the peak.
             &|batch| 5000.max(11 * batch as u64),
         ];
+        // Nearly flat, and steep from there on.
+        let bent = |batch: usize| match batch {
+            0 => 900,
+            1..=1981 => 1000,
+            batch => 801 + 100 * (batch as u64 - 1980),
+        };
+        let mut furthest = 0;
+        let found = largest_batch(100_000, 900, (1, 1000), |batch| {
+            furthest = furthest.max(batch);
+            Ok::<_, Infallible>(bent(batch))
+        });
+        assert_eq!(found, Ok(Some(2971)));
+        assert!(furthest < 16 * 2971, "{furthest}");
         for (number, peak) in peaks.iter().enumerate() {
             for budget in [100, 107, 5000, 10_000, 123_457] {
                 for batch in [1, 2, 50, 3000] {

@@ -3,7 +3,7 @@
 use burn_materialize::{ByteCount, Trace};
 use serde::{Deserialize, Serialize};
 
-use super::update_memory::{Parameter, UpdateMemory};
+use super::update_memory::{Gradients, Parameter, UpdateMemory};
 
 /// What a run takes, in bytes: `peak` is what is held all the time, and the larger of `pass` and
 /// `step`.
@@ -66,15 +66,6 @@ pub(super) struct Pass {
     pub(super) trained: Vec<(String, Parameter)>,
 }
 
-/// What becomes of gradients.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Gradients {
-    /// Whether those of weights in half precision are made f32.
-    pub(super) masters: bool,
-    /// Whether those of earlier batches are there.
-    pub(super) accumulated: bool,
-}
-
 impl Pass {
     pub(super) fn of(trace: &Trace) -> Self {
         let memory = &trace.memory;
@@ -97,15 +88,16 @@ impl Pass {
 
     /// The memory of a step of which `updates` are the parts, one for each trained parameter.
     pub(super) fn memory(&self, updates: &[UpdateMemory], gradients: Gradients) -> PlanMemory {
-        let masters = gradients.masters;
         let own = self.trained.iter();
-        let own: Vec<u64> = own.map(|(_, one)| one.gradient_bytes(masters)).collect();
+        let own: Vec<u64> = own.map(|(_, one)| one.gradient_bytes(gradients)).collect();
         let all: u64 = own.iter().sum();
         let accumulated = if gradients.accumulated { all } else { 0 };
         let (mut pass, mut stage) = (self.peak, self.stage);
-        let converted = self.conversion(masters);
+        let mut pass_at = self.at.clone();
+        let converted = self.conversion(gradients);
         if converted > pass {
             (pass, stage) = (converted, Stage::Backward);
+            pass_at.clear();
         }
         pass += accumulated;
         // Each gradient goes with the update of its parameter.
@@ -120,7 +112,7 @@ impl Pass {
         }
         let optimizer_state = updates.iter().map(|update| update.state).sum();
         let trained = self.trained.iter();
-        let master_weights = trained.map(|(_, one)| one.master_bytes(masters)).sum();
+        let master_weights = trained.map(|(_, one)| one.master_bytes(gradients)).sum();
         let held = self.parameters + self.buffers + optimizer_state + master_weights;
         PlanMemory {
             parameters: self.parameters,
@@ -132,23 +124,16 @@ impl Pass {
             step,
             peak: held + pass.max(step),
             peak_in: stage,
-            pass_at: self.at.clone(),
+            pass_at,
         }
     }
 
     /// The most that gradients take while those in half precision become f32, one after another.
-    fn conversion(&self, masters: bool) -> u64 {
-        let mut now: u64 = self
-            .trained
-            .iter()
-            .map(|(_, one)| one.gradient_bytes(false))
-            .sum();
+    fn conversion(&self, gradients: Gradients) -> u64 {
+        let mut now: u64 = self.trained.iter().map(|(_, one)| one.bytes()).sum();
         let mut most = now;
         for (_, parameter) in &self.trained {
-            let (before, after) = (
-                parameter.gradient_bytes(false),
-                parameter.gradient_bytes(masters),
-            );
+            let (before, after) = (parameter.bytes(), parameter.gradient_bytes(gradients));
             if before != after {
                 most = most.max(now + after);
                 now = now + after - before;

@@ -11,7 +11,7 @@ use burn_materialize::{ByteCount, DeviceMemory, Pass, Role, Site, Slot};
 use burn_meta::{HalfPrecision, TensorId, tensor_id};
 
 use super::planner::Optimizer;
-use super::update_memory::Parameter;
+use super::update_memory::{Gradients, Parameter};
 use crate::error::FabricError;
 
 /// What a module and its optimizer hold between two steps and at the end of a backward pass, in
@@ -68,7 +68,12 @@ pub(crate) fn training_needs(
     masters: bool,
     look: impl FnOnce(&mut dyn Pass),
 ) -> TrainingNeeds {
+    let gradients = Gradients {
+        masters,
+        accumulated: false,
+    };
     let mut sum = Sum {
+        gradients,
         default: device.settings().float_dtype.into(),
         needs: TrainingNeeds::default(),
         seen: HashSet::new(),
@@ -79,10 +84,15 @@ pub(crate) fn training_needs(
         mut needs, trained, ..
     } = sum;
     let own = trained.iter().map(|(_, one)| one);
-    needs.gradients = own.clone().map(|one| one.gradient_bytes(masters)).sum();
-    needs.master_weights = own.map(|one| one.master_bytes(masters)).sum();
-    let updates = optimizer.updates(&trained, masters).unwrap_or_default();
-    needs.optimizer_state = updates.iter().map(|update| update.state).sum();
+    let of_gradients = own.clone().map(|one| one.gradient_bytes(gradients));
+    needs.gradients = of_gradients.fold(0, u64::saturating_add);
+    let of_masters = own.map(|one| one.master_bytes(gradients));
+    needs.master_weights = of_masters.fold(0, u64::saturating_add);
+    for one in &trained {
+        let update = optimizer.updates(std::slice::from_ref(one), gradients);
+        let state = update.map_or(0, |update| update[0].state);
+        needs.optimizer_state = needs.optimizer_state.saturating_add(state);
+    }
     needs
 }
 
@@ -121,6 +131,7 @@ enum Identity {
 }
 
 struct Sum {
+    gradients: Gradients,
     /// The default float dtype of the device.
     default: DType,
     needs: TrainingNeeds,
@@ -140,22 +151,39 @@ impl Pass for Sum {
             return;
         }
         let dtype = slot.dtype().unwrap_or(self.default);
-        // What was recorded for any device becomes its default dtype. What is not known for sure is
-        // not to be refused, so the smaller of the two counts.
-        let dtype = match recorded {
-            Some(_) if dtype.is_float() && self.default.size() < dtype.size() => self.default,
-            _ => dtype,
-        };
         let shape = slot.shape().to_vec();
-        let parameter = Parameter { shape, dtype };
-        let bytes = parameter.gradient_bytes(false);
+        let of = |dtype| {
+            let shape = shape.clone();
+            Parameter { shape, dtype }
+        };
+        // What was recorded for any device becomes its default dtype, unless code named another. What
+        // is not known for sure is not to be refused, so what takes less counts.
+        let own = of(dtype);
+        let parameter = match recorded {
+            Some(_) if dtype.is_float() => {
+                let default = of(self.default);
+                let takes = |one: &Parameter| match slot.role() {
+                    Role::Parameter => one
+                        .bytes()
+                        .saturating_add(one.gradient_bytes(self.gradients))
+                        .saturating_add(one.master_bytes(self.gradients)),
+                    _ => one.bytes(),
+                };
+                match takes(&default) < takes(&own) {
+                    true => default,
+                    false => own,
+                }
+            }
+            _ => own,
+        };
+        let bytes = parameter.bytes();
         if slot.role() != Role::Parameter {
-            self.needs.buffers += bytes;
+            self.needs.buffers = self.needs.buffers.saturating_add(bytes);
             return;
         }
-        self.needs.parameters += bytes;
-        // What is lazy shows only later whether it is trained.
-        if slot.kind() == Kind::Float && slot.is_trainable() != Some(false) {
+        self.needs.parameters = self.needs.parameters.saturating_add(bytes);
+        // What Burn has not initialised yet shows only later whether it is trained.
+        if slot.kind() == Kind::Float && slot.is_trainable() == Some(true) {
             self.trained.push((site.path().to_owned(), parameter));
         }
     }

@@ -1,6 +1,7 @@
 //! One question, asked for several settings.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use burn::tensor::{DType, FloatDType, GradientCheckpointingStrategy};
@@ -10,8 +11,8 @@ use burn_meta::{Cost, HalfPrecision};
 use super::error::PlanError;
 use super::help::{helps, together};
 use super::largest_batch::largest_batch;
-use super::memory::{Gradients, Pass, PlanMemory};
-use super::update_memory::{Parameter, UpdateMemory, update_memory};
+use super::memory::{Pass, PlanMemory};
+use super::update_memory::{Gradients, Parameter, UpdateMemory, update_memory};
 use super::{Change, Plan};
 use crate::error::FabricError;
 use crate::optimizer::{Assignment, ParameterGroups};
@@ -37,7 +38,7 @@ pub(crate) struct Optimizer {
     assignment: Assignment,
     group_of: HashMap<String, usize>,
     half: HalfPrecision,
-    updates: HashMap<(usize, Parameter, bool), UpdateMemory>,
+    updates: HashMap<(usize, Parameter, Gradients), UpdateMemory>,
 }
 
 impl Optimizer {
@@ -61,7 +62,11 @@ impl Optimizer {
     /// Their names, each once.
     pub(super) fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
-        for group in &self.assignment.groups {
+        let used: HashSet<usize> = self.group_of.values().copied().collect();
+        for (i, group) in self.assignment.groups.iter().enumerate() {
+            if !used.contains(&i) && !used.is_empty() {
+                continue;
+            }
             // Of a path, as an optimizer of somebody's own has, the last part.
             let name = group.optimizer.name;
             let name = name.rsplit("::").next().unwrap_or(name).to_owned();
@@ -76,17 +81,17 @@ impl Optimizer {
     pub(super) fn updates(
         &mut self,
         trained: &[(String, Parameter)],
-        masters: bool,
+        gradients: Gradients,
     ) -> Result<Vec<UpdateMemory>, PlanError> {
         let mut updates = Vec::with_capacity(trained.len());
         for (path, parameter) in trained {
             let group = self.group_of.get(path).copied().unwrap_or(0);
-            let key = (group, parameter.clone(), masters);
+            let key = (group, parameter.clone(), gradients);
             let update = match self.updates.get(&key) {
                 Some(update) => *update,
                 None => {
                     let optimizer = &self.assignment.groups[group].optimizer;
-                    let update = update_memory(optimizer, parameter, masters, self.half);
+                    let update = update_memory(optimizer, parameter, gradients, self.half);
                     let update = update.map_err(|message| PlanError::Step {
                         optimizer: optimizer.name.to_owned(),
                         parameter: path.clone(),
@@ -166,15 +171,23 @@ impl Planner<'_> {
             return Ok(plan);
         }
         for (changes, changed) in helps(setting, self.is_in_f32(setting), self.is_training()) {
-            let peak = self.memory(changed)?.0.peak;
-            plan.help(changes, peak);
+            self.try_help(&mut plan, changes, changed);
         }
         plan.helps.sort_by_key(|help| std::cmp::Reverse(help.saves));
         if let Some((changes, changed)) = together(setting, &plan.helps) {
-            let peak = self.memory(changed)?.0.peak;
-            plan.help(changes, peak);
+            self.try_help(&mut plan, changes, changed);
         }
         Ok(plan)
+    }
+
+    /// Note what changes would save. What they make impossible, as another precision where code
+    /// names a dtype or a batch that a reshape does not divide, is no help, and no reason to
+    /// have no plan.
+    fn try_help(&mut self, plan: &mut Plan, changes: Vec<Change>, changed: Setting) {
+        let memory = catch_unwind(AssertUnwindSafe(|| self.memory(changed)));
+        if let Ok(Ok((memory, _))) = memory {
+            plan.help(changes, memory.peak);
+        }
     }
 
     fn is_training(&self) -> bool {
@@ -245,7 +258,7 @@ impl Planner<'_> {
                     true => &mut optimizers.frugal,
                     false => &mut optimizers.own,
                 };
-                optimizer.updates(&pass.trained, gradients.masters)?
+                optimizer.updates(&pass.trained, gradients)?
             }
             None => Vec::new(),
         };

@@ -6,7 +6,6 @@ use burn::tensor::{DType, Shape};
 use burn_meta::{Cost, DefaultDTypes, HalfPrecision, MetaDevice, RecordError, TensorId, tensor_id};
 
 use crate::gradients::with_rank;
-
 use crate::optimizer::{BuiltOptimizer, Kept, update};
 use crate::precision::is_half;
 
@@ -17,33 +16,47 @@ pub(super) struct Parameter {
     pub(super) dtype: DType,
 }
 
+/// What becomes of gradients between the pass and the step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Gradients {
+    /// Whether weights in half precision have a master in f32.
+    pub(super) masters: bool,
+    /// Whether those of earlier batches are there: sums are in f32, and so are their means.
+    pub(super) accumulated: bool,
+}
+
 impl Parameter {
     /// The dtype that its gradient has in the step.
-    fn gradient(&self, masters: bool) -> DType {
-        match self.has_master(masters) {
+    fn gradient(&self, gradients: Gradients) -> DType {
+        match is_half(self.dtype) && (gradients.masters || gradients.accumulated) {
             true => DType::F32,
             false => self.dtype,
         }
     }
 
-    fn has_master(&self, masters: bool) -> bool {
-        masters && is_half(self.dtype)
+    fn has_master(&self, gradients: Gradients) -> bool {
+        gradients.masters && is_half(self.dtype)
     }
 
-    fn bytes(&self, dtype: DType) -> u64 {
-        let elements: u64 = self.shape.iter().map(|&length| length as u64).product();
-        elements * dtype.size() as u64
+    fn bytes_in(&self, dtype: DType) -> u64 {
+        let lengths = self.shape.iter().map(|&length| length as u64);
+        lengths.fold(dtype.size() as u64, u64::saturating_mul)
+    }
+
+    /// Its own bytes, which are also those of its gradient as the pass makes it.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes_in(self.dtype)
     }
 
     /// The bytes of its gradient in the step.
-    pub(super) fn gradient_bytes(&self, masters: bool) -> u64 {
-        self.bytes(self.gradient(masters))
+    pub(super) fn gradient_bytes(&self, gradients: Gradients) -> u64 {
+        self.bytes_in(self.gradient(gradients))
     }
 
     /// The bytes of its master weight.
-    pub(super) fn master_bytes(&self, masters: bool) -> u64 {
-        match self.has_master(masters) {
-            true => self.bytes(DType::F32),
+    pub(super) fn master_bytes(&self, gradients: Gradients) -> u64 {
+        match self.has_master(gradients) {
+            true => self.bytes_in(DType::F32),
             false => 0,
         }
     }
@@ -66,7 +79,7 @@ pub(super) struct UpdateMemory {
 pub(super) fn update_memory(
     optimizer: &BuiltOptimizer,
     parameter: &Parameter,
-    masters: bool,
+    gradients: Gradients,
     half: HalfPrecision,
 ) -> Result<UpdateMemory, String> {
     const STEPS: usize = 3;
@@ -82,11 +95,11 @@ pub(super) fn update_memory(
         let mut weight = tensor(parameter.dtype);
         let (mut last, mut unread) = (begin, Vec::new());
         for _ in 0..STEPS {
-            let gradient = tensor(parameter.gradient(masters));
+            let gradient = tensor(parameter.gradient(gradients));
             last = scope.mark();
             unread = tensor_id(&weight).into_iter().collect();
             unread.extend(unread_state(optimizer, weight.rank(), &kept));
-            (weight, kept) = update(optimizer, 1e-3, weight, gradient, kept, masters);
+            (weight, kept) = update(optimizer, 1e-3, weight, gradient, kept, gradients.masters);
         }
         (begin, last, unread)
     });
@@ -98,9 +111,8 @@ pub(super) fn update_memory(
     // The new gradient was the last thing that was made before the step.
     let before = first.checked_sub(1).map_or(0, |last| live.after[last]);
     let during = live.during[first..].iter().max().copied().unwrap_or(before);
-    let own = parameter.bytes(parameter.dtype)
-        + parameter.gradient_bytes(masters)
-        + parameter.master_bytes(masters);
+    let own =
+        parameter.bytes() + parameter.gradient_bytes(gradients) + parameter.master_bytes(gradients);
     Ok(UpdateMemory {
         state: before.saturating_sub(own),
         workspace: during.saturating_sub(before),
@@ -162,14 +174,14 @@ mod tests {
     }
 
     /// The bytes of what it really remembers, after a few steps on flex.
-    fn real_state(optimizer: &BuiltOptimizer, parameter: &Parameter, masters: bool) -> u64 {
+    fn real_state(optimizer: &BuiltOptimizer, parameter: &Parameter, gradients: Gradients) -> u64 {
         let mut kept = Kept::default();
         let mut weight = tensor(&parameter.shape, parameter.dtype);
         for _ in 0..3 {
-            let gradient = tensor(&parameter.shape, parameter.gradient(masters));
-            (weight, kept) = update(optimizer, 1e-3, weight, gradient, kept, masters);
+            let gradient = tensor(&parameter.shape, parameter.gradient(gradients));
+            (weight, kept) = update(optimizer, 1e-3, weight, gradient, kept, gradients.masters);
         }
-        assert_eq!(kept.master.is_some(), parameter.has_master(masters));
+        assert_eq!(kept.master.is_some(), parameter.has_master(gradients));
         let mut sink = StateSink::default();
         if let Some(state) = &kept.state {
             optimizer.optimizer.state_flatten("", state, &mut sink);
@@ -189,17 +201,27 @@ mod tests {
         let mut most = 0;
         for config in all() {
             let optimizer = config.build(None, "").unwrap();
-            for (dtype, masters) in [
-                (DType::F32, false),
-                (DType::BF16, false),
-                (DType::BF16, true),
+            for (dtype, masters, accumulated) in [
+                (DType::F32, false, false),
+                (DType::BF16, false, false),
+                (DType::BF16, false, true),
+                (DType::BF16, true, false),
             ] {
+                let gradients = Gradients {
+                    masters,
+                    accumulated,
+                };
                 let shape = vec![24, 40];
                 let parameter = Parameter { shape, dtype };
-                let traced = update_memory(&optimizer, &parameter, masters, HalfPrecision::Native);
+                let traced =
+                    update_memory(&optimizer, &parameter, gradients, HalfPrecision::Native);
                 let traced = traced.unwrap();
-                let real = real_state(&optimizer, &parameter, masters);
-                assert_eq!(traced.state, real, "{} {dtype:?} {masters}", optimizer.name);
+                let real = real_state(&optimizer, &parameter, gradients);
+                assert_eq!(
+                    traced.state, real,
+                    "{} {dtype:?} {gradients:?}",
+                    optimizer.name
+                );
                 assert!(traced.cost.flops > 0, "{}", optimizer.name);
                 most = most.max(real);
             }
@@ -238,7 +260,7 @@ mod tests {
         let told = update_memory(
             &optimizer,
             &Parameter { shape, dtype },
-            false,
+            Gradients::default(),
             HalfPrecision::Native,
         );
         assert!(told.is_err(), "{told:?}");

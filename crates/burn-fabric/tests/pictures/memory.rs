@@ -79,6 +79,11 @@ fn training_is_drawn_to_the_end_of_the_step() {
             peak.starts_with(&expected),
             "{peak}, not {expected}: {plan}"
         );
+        // So it is of a plan that was written and read.
+        let read: Plan = serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
+        let of_read = drawn(&MemoryPicture::of_plan(&read));
+        let held = format!("parameters {}", ByteCount(plan.memory.parameters));
+        assert!(shows(&of_read, &held), "no {held}");
         let is_in_step = peak.ends_with("in the optimizer's step");
         assert_eq!(
             is_in_step,

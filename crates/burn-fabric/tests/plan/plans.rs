@@ -294,3 +294,38 @@ fn gradient_checkpointing_is_that_of_the_trace() {
         .filter(|leaf| leaf.role != Role::Parameter);
     assert_eq!(buffers.map(|leaf| leaf.bytes()).sum::<u64>(), MASK);
 }
+
+#[test]
+fn gradients_of_several_batches_are_summed_in_f32() {
+    let meta = meta();
+    let request = Plan::of(&meta).precision(Precision::Bf16).batch(4);
+    let plan = |accumulate| {
+        let request = request.clone().accumulate(accumulate);
+        request.training(SgdConfig::new(), loss).unwrap().memory
+    };
+    let (one, several) = (plan(1), plan(2));
+    assert_eq!(one.gradients, 2 * PARAMETERS);
+    assert_eq!(several.gradients, 4 * PARAMETERS);
+    assert!(several.pass >= one.pass + 4 * PARAMETERS);
+}
+
+#[test]
+fn a_help_that_cannot_be_traced_costs_no_plan() {
+    let meta = meta();
+    // In f32 alone, and by fours.
+    let stubborn = |model: &Model, device: &burn::tensor::Device, batch: usize| {
+        assert_eq!(batch % 4, 0, "by fours");
+        let x = forward(model, device, batch);
+        let ones = Tensor::<3>::ones(x.dims(), (device, burn::tensor::DType::F32));
+        (x + ones).mean()
+    };
+    let request = Plan::of(&meta).batch(4).budget(1 << 10);
+    let plan = request.training(AdamWConfig::new(), stubborn).unwrap();
+    assert!(!plan.fits());
+    let changes = plan.helps.iter().flat_map(|help| &help.changes);
+    let changes: Vec<&Change> = changes.collect();
+    assert!(changes.contains(&&Change::Adafactor), "{plan}");
+    let cannot =
+        |change: &&Change| matches!(change, Change::Precision(_) | Change::Accumulate { .. });
+    assert!(!changes.iter().any(|change| cannot(change)), "{plan}");
+}

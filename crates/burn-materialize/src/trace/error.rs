@@ -19,6 +19,17 @@ pub enum TraceError {
         /// Burn's own text.
         message: String,
     },
+    /// Dtypes do not go together.
+    #[error(
+        "tensors of different dtypes meet, {reached}: cast one of them, or make it in the dtype of the \
+         other (Burn says: {message})"
+    )]
+    DType {
+        /// How far the pass came.
+        reached: Reached,
+        /// Burn's own text.
+        message: String,
+    },
     /// The pass reads values.
     #[error(
         "the forward pass reads values of a tensor, {reached}; on the meta device a tensor has a \
@@ -85,6 +96,7 @@ impl TraceError {
         let message = stopped.message.clone();
         match stopped.fault {
             Fault::Shape => Self::Shape { reached, message },
+            Fault::DType => Self::DType { reached, message },
             Fault::ValueRead => Self::ValueRead { reached, message },
             Fault::OtherDevice => Self::OtherDevice { reached, message },
             Fault::MovedWithAutodiff => Self::MovedWithAutodiff { reached, message },
@@ -109,6 +121,7 @@ impl TraceError {
         match self {
             Self::Record(_) => None,
             Self::Shape { reached, .. }
+            | Self::DType { reached, .. }
             | Self::ValueRead { reached, .. }
             | Self::OtherDevice { reached, .. }
             | Self::MovedWithAutodiff { reached, .. }

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use burn::nn::{BatchNormConfig, Linear, LinearConfig};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{DType, Device, Tensor};
 use burn_materialize::{Meta, Reached, TraceError};
 
 use crate::models::{Cnn, Mlp};
@@ -13,6 +13,41 @@ fn reached(operation: &str, path: &str) -> Option<Reached> {
         operation: Some(operation.to_owned()),
         path: path.to_owned(),
     })
+}
+
+#[test]
+fn dtypes_that_do_not_go_together_are_told() {
+    let meta = Meta::build(Mlp::new).unwrap();
+    let error = meta
+        .trace(|mlp, device| {
+            let hidden = mlp.hidden.forward(Tensor::<2>::zeros([2, 64], device));
+            let shape = hidden.dims();
+            hidden + Tensor::zeros(shape, (device, DType::BF16))
+        })
+        .unwrap_err();
+    assert!(matches!(error, TraceError::DType { .. }), "{error:?}");
+    assert_eq!(error.reached().cloned(), reached("zeros", "hidden"));
+}
+
+#[test]
+fn sizes_beyond_all_numbers_are_the_most_there_can_be() {
+    let meta = Meta::build(Mlp::new).unwrap();
+    let trace = meta.trace(|_, device| {
+        let x = Tensor::<2>::zeros([1 << 22, 1 << 22], device);
+        (0..8).fold(x, |x, _| x.clone().matmul(x))
+    });
+    let trace = trace.unwrap();
+    assert_eq!(trace.cost().products, u64::MAX);
+    assert!(trace.memory.peak > 1 << 45, "{}", trace.memory.peak);
+    let trace = meta.trace(|_, device| {
+        let side: usize = 1 << 31;
+        let x = Tensor::<2>::zeros([side, side], device);
+        x.clone() + x.exp()
+    });
+    assert_eq!(trace.unwrap().memory.peak, u64::MAX);
+    // Windows of a dimension that is shorter: none.
+    let trace = meta.trace(|_, device| Tensor::<1>::zeros([2], device).unfold::<2, _>(0, 3, 2));
+    assert_eq!(trace.unwrap().outputs[0].shape, [0, 3]);
 }
 
 #[test]

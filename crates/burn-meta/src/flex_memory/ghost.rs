@@ -9,7 +9,7 @@ use burn_flex::Layout;
 use serde::{Deserialize, Serialize};
 
 /// How a device computes what Burn's CPU device, flex, has no kernel in half precision for: products,
-/// convolutions, attention and layer norms in bf16 or f16.
+/// convolutions, pools, interpolation, attention and layer norms in bf16, some of them in f16.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HalfPrecision {
@@ -79,9 +79,11 @@ pub(super) struct Held {
 
 impl Held {
     pub(super) fn new(bytes: usize) -> Self {
-        let bytes = bytes as u64;
+        let mut bytes = bytes as u64;
         with_meter(|meter| {
             if meter.is_on {
+                // What was added is what goes.
+                bytes = bytes.min(u64::MAX - meter.live);
                 meter.live += bytes;
                 meter.peak = meter.peak.max(meter.live);
             }
@@ -113,7 +115,8 @@ pub(super) struct Ghost {
 impl Ghost {
     /// One that fills memory of its own in order.
     pub(super) fn alloc(shape: Shape, dtype: DType) -> Self {
-        let bytes = shape.num_elements() * dtype.size();
+        let lengths = shape.iter().copied();
+        let bytes = lengths.fold(dtype.size(), usize::saturating_mul);
         Self {
             memory: Arc::new(Held::new(bytes)),
             layout: Layout::contiguous(shape),
@@ -147,7 +150,7 @@ impl Ghost {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.elements() * self.dtype.size()
+        self.elements().saturating_mul(self.dtype.size())
     }
 
     pub(super) fn is_unique(&self) -> bool {
@@ -211,7 +214,11 @@ impl Ghost {
     pub(super) fn unfold(self, dim: usize, size: usize, step: usize) -> Self {
         let mut shape = self.layout.shape().to_vec();
         let mut strides = self.layout.strides().to_vec();
-        shape[dim] = (shape[dim] - size) / step + 1;
+        // None where the dimension is shorter, as in Burn's own representation.
+        shape[dim] = match shape[dim].checked_sub(size) {
+            Some(more) => more / step + 1,
+            None => 0,
+        };
         shape.push(size);
         strides.push(strides[dim]);
         strides[dim] *= step as isize;

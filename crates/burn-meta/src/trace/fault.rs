@@ -7,6 +7,8 @@ pub enum Fault {
     ValueRead,
     /// Shapes that do not fit.
     Shape,
+    /// Dtypes that do not go together.
+    DType,
     /// A tensor of another device, or of another recording.
     OtherDevice,
     /// A tensor that autodiff tracks is sent to the device it is on.
@@ -24,6 +26,7 @@ impl Fault {
             ("has no initialized value", Fault::ValueRead),
             ("=== Tensor Operation Error ===", Fault::Shape),
             ("assert_shape!(", Fault::Shape),
+            ("DTypeMismatch", Fault::DType),
             ("not on the same device", Fault::OtherDevice),
             ("capture scope is already complete", Fault::OtherDevice),
             ("not on the same backend", Fault::OtherDevice),

@@ -17,13 +17,18 @@ pub struct TracedTensor {
 impl TracedTensor {
     /// How many elements it has.
     pub fn elements(&self) -> u64 {
-        self.shape.iter().map(|&size| size as u64).product()
+        product(self.shape.iter().map(|&size| size as u64))
     }
 
     /// How many bytes its elements take.
     pub fn bytes(&self) -> u64 {
-        self.elements() * self.dtype.size() as u64
+        self.elements().saturating_mul(self.dtype.size() as u64)
     }
+}
+
+/// A product that stays at the most there can be: shapes on the meta device are of any size.
+pub(super) fn product(factors: impl IntoIterator<Item = u64>) -> u64 {
+    factors.into_iter().fold(1, u64::saturating_mul)
 }
 
 /// What an operation does, roughly.
@@ -116,9 +121,9 @@ impl std::ops::Add for Cost {
 
     fn add(self, other: Self) -> Self {
         Self {
-            flops: self.flops + other.flops,
-            products: self.products + other.products,
-            moved: self.moved + other.moved,
+            flops: self.flops.saturating_add(other.flops),
+            products: self.products.saturating_add(other.products),
+            moved: self.moved.saturating_add(other.moved),
         }
     }
 }

@@ -9,8 +9,9 @@ mod tensor;
 use std::borrow::Cow;
 
 use burn::backend::ir::{DistributedOperationIr, OperationIr, TensorIr};
+use hashbrown::HashSet;
 
-use super::operation::{Cost, OperationKind};
+use super::operation::{Cost, OperationKind, product};
 
 /// What an operation is called and does, before its bytes are counted.
 pub(super) struct Described {
@@ -37,7 +38,7 @@ impl Described {
     fn products(name: &'static str, kind: OperationKind, products: u64, more: u64) -> Self {
         Self {
             products,
-            ..Self::new(name, kind, products + more)
+            ..Self::new(name, kind, products.saturating_add(more))
         }
     }
 
@@ -55,7 +56,11 @@ impl Described {
 
     /// `each` operations for every element of `out`.
     fn elementwise(name: &'static str, out: &TensorIr, each: u64) -> Self {
-        Self::new(name, OperationKind::Elementwise, each * elements(out))
+        Self::new(
+            name,
+            OperationKind::Elementwise,
+            elements(out).saturating_mul(each),
+        )
     }
 
     fn reduction(name: &'static str, input: &TensorIr) -> Self {
@@ -65,7 +70,7 @@ impl Described {
     /// Elements of a table at `indices`: read where they are chosen.
     fn chosen(name: &'static str, indices: &TensorIr, out: &TensorIr) -> Self {
         Self {
-            reads: Some(bytes(indices) + bytes(out)),
+            reads: Some(bytes(indices).saturating_add(bytes(out))),
             ..Self::new(name, OperationKind::Indexing, 0)
         }
     }
@@ -85,8 +90,9 @@ impl Described {
         let moved = match self.kind {
             OperationKind::View => 0,
             _ => {
-                let written: u64 = operation.outputs().map(bytes).sum();
-                self.reads.unwrap_or_else(|| read_once(operation)) + written
+                let written = operation.outputs().map(bytes);
+                let read = self.reads.unwrap_or_else(|| read_once(operation));
+                written.fold(read, u64::saturating_add)
             }
         };
         Cost {
@@ -98,16 +104,9 @@ impl Described {
 }
 
 fn read_once(operation: &OperationIr) -> u64 {
-    let mut seen = Vec::new();
-    operation
-        .inputs()
-        .filter(|input| {
-            let new = !seen.contains(&input.id);
-            seen.push(input.id);
-            new
-        })
-        .map(bytes)
-        .sum()
+    let mut seen = HashSet::new();
+    let once = operation.inputs().filter(|input| seen.insert(input.id));
+    once.map(bytes).fold(0, u64::saturating_add)
 }
 
 /// `None` for what only manages handles and streams and does nothing to a tensor.
@@ -138,11 +137,11 @@ pub(super) fn describe(operation: &OperationIr) -> Option<Described> {
 }
 
 pub(super) fn elements(tensor: &TensorIr) -> u64 {
-    tensor.shape.iter().map(|&size| size as u64).product()
+    product(tensor.shape.iter().map(|&size| size as u64))
 }
 
 pub(super) fn bytes(tensor: &TensorIr) -> u64 {
-    elements(tensor) * tensor.dtype.size() as u64
+    elements(tensor).saturating_mul(tensor.dtype.size() as u64)
 }
 
 /// The size of a dimension counted from the last, 1 where there is none.
@@ -155,5 +154,5 @@ fn from_last(tensor: &TensorIr, dim: usize) -> u64 {
 /// The product of the dimensions from `first` on.
 fn inner(tensor: &TensorIr, first: usize) -> u64 {
     let sizes = tensor.shape.iter().skip(first);
-    sizes.map(|&size| size as u64).product()
+    product(sizes.map(|&size| size as u64))
 }

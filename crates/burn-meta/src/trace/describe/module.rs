@@ -2,7 +2,7 @@
 
 use burn::backend::ir::{ModuleOperationIr, TensorIr};
 
-use super::super::operation::OperationKind;
+use super::super::operation::{OperationKind, product};
 use super::tensor::interpolated;
 use super::{Described, elements, from_last, inner};
 
@@ -14,13 +14,17 @@ fn biased(bias: &Option<TensorIr>, out: &TensorIr) -> u64 {
 /// A convolution from the side that each of the kernel's products is made for: `of` is the result
 /// of a plain one, and the input of a transposed one. The kernel's first dimension is theirs.
 fn convolution(name: &'static str, of: &TensorIr, weight: &TensorIr, more: u64) -> Described {
-    let products = 2 * elements(of) * inner(weight, 1);
+    let products = product([2, elements(of), inner(weight, 1)]);
     Described::products(name, OperationKind::Convolution, products, more)
 }
 
 /// A window that slides: one operation for each of its elements at each place.
 fn pooled(name: &'static str, out: &TensorIr, window: usize) -> Described {
-    Described::new(name, OperationKind::Pooling, elements(out) * window as u64)
+    Described::new(
+        name,
+        OperationKind::Pooling,
+        elements(out).saturating_mul(window as u64),
+    )
 }
 
 /// A window that divides: each element once.
@@ -33,16 +37,16 @@ pub(super) fn module(operation: &ModuleOperationIr) -> Described {
     use ModuleOperationIr as Op;
     match operation {
         Op::Linear(op) => {
-            let products = 2 * elements(&op.out) * from_last(&op.x, 0);
+            let products = product([2, elements(&op.out), from_last(&op.x, 0)]);
             let bias = biased(&op.bias, &op.out);
             Described::products("linear", OperationKind::Product, products, bias)
         }
         Op::LinearXBackward(op) => {
-            let products = 2 * elements(&op.out) * from_last(&op.output_grad, 0);
+            let products = product([2, elements(&op.out), from_last(&op.output_grad, 0)]);
             Described::products("linear_x_backward", OperationKind::Product, products, 0)
         }
         Op::LinearWeightBackward(op) => {
-            let products = 2 * elements(&op.x) * from_last(&op.output_grad, 0);
+            let products = product([2, elements(&op.x), from_last(&op.output_grad, 0)]);
             Described::products(
                 "linear_weight_backward",
                 OperationKind::Product,
@@ -102,7 +106,7 @@ pub(super) fn module(operation: &ModuleOperationIr) -> Described {
         }
         Op::DeformableConv2d(op) => {
             let sampled = sampled(&op.x, &op.weight, &op.out, op.mask.is_some());
-            let more = sampled + biased(&op.bias, &op.out);
+            let more = sampled.saturating_add(biased(&op.bias, &op.out));
             convolution("deform_conv2d", &op.out, &op.weight, more)
         }
         Op::DeformableConv2dBackward(op) => {
@@ -110,12 +114,12 @@ pub(super) fn module(operation: &ModuleOperationIr) -> Described {
             // towards value, offset and mask.
             let sampled = sampled(&op.x, &op.weight, &op.out_grad, op.mask.is_some());
             let bias = biased(&op.bias, &op.out_grad);
-            let products = 2 * 2 * elements(&op.out_grad) * inner(&op.weight, 1);
+            let products = product([4, elements(&op.out_grad), inner(&op.weight, 1)]);
             Described::products(
                 "deform_conv2d_backward",
                 OperationKind::Convolution,
                 products,
-                3 * sampled + bias,
+                sampled.saturating_mul(3).saturating_add(bias),
             )
         }
 
@@ -123,13 +127,15 @@ pub(super) fn module(operation: &ModuleOperationIr) -> Described {
         Op::BatchNorm(op) => Described::new(
             "batch_norm",
             OperationKind::Normalization,
-            4 * elements(&op.out),
+            elements(&op.out).saturating_mul(4),
         ),
         // Mean, difference, square, mean, quotient, multiplication; and addition.
         Op::LayerNorm(op) => Described::new(
             "layer_norm",
             OperationKind::Normalization,
-            6 * elements(&op.out) + biased(&op.beta, &op.out),
+            elements(&op.out)
+                .saturating_mul(6)
+                .saturating_add(biased(&op.beta, &op.out)),
         ),
 
         Op::Embedding(op) => Described::chosen("embedding", &op.indices, &op.out),
@@ -178,7 +184,7 @@ pub(super) fn module(operation: &ModuleOperationIr) -> Described {
             Described::new(
                 "interpolate",
                 OperationKind::Pooling,
-                each * elements(&op.out),
+                elements(&op.out).saturating_mul(each),
             )
         }
         Op::InterpolateBackward(op) => {
@@ -187,20 +193,19 @@ pub(super) fn module(operation: &ModuleOperationIr) -> Described {
             Described::new(
                 "interpolate_backward",
                 OperationKind::Pooling,
-                each * elements(&op.grad),
+                elements(&op.grad).saturating_mul(each),
             )
         }
         Op::Unfold4d(_) => Described::copy("unfold4d"),
 
         Op::Attention(op) => {
-            let scores =
-                elements(&op.query) / from_last(&op.query, 0).max(1) * from_last(&op.key, 1);
-            let products =
-                2 * scores * from_last(&op.query, 0) + 2 * scores * from_last(&op.value, 0);
+            let rows = elements(&op.query) / from_last(&op.query, 0).max(1);
+            let scores = product([rows, from_last(&op.key, 1)]);
+            let products = product([2, scores, from_last(&op.query, 0) + from_last(&op.value, 0)]);
             // The scale, softmax; a quotient, hyperbolic tangent and product; the additions.
             let softcap = if op.options.softcap.is_some() { 3 } else { 0 };
             let added = u64::from(op.mask.is_some()) + u64::from(op.attn_bias.is_some());
-            let more = scores * (1 + 5 + softcap + added);
+            let more = product([scores, 1 + 5 + softcap + added]);
             Described::products("attention", OperationKind::Attention, products, more)
         }
         Op::CtcLoss(op) => ctc("ctc_loss", &op.log_probs, &op.targets, 1),
@@ -212,9 +217,9 @@ pub(super) fn module(operation: &ModuleOperationIr) -> Described {
 /// Sampling the input of a deformable convolution: four neighbours, each weighted and added, and the
 /// mask, for each element that meets the kernel.
 fn sampled(x: &TensorIr, weight: &TensorIr, out: &TensorIr, masked: bool) -> u64 {
-    let places = x.shape[0] as u64 * inner(out, 2);
+    let places = product([x.shape[0] as u64, inner(out, 2)]);
     let each = 2 * 4 + u64::from(masked);
-    places * x.shape[1] as u64 * inner(weight, 2) * each
+    product([places, x.shape[1] as u64, inner(weight, 2), each])
 }
 
 /// Connectionist temporal classification: at each time, for each label and each blank between them,
@@ -225,6 +230,6 @@ fn ctc(name: &'static str, log_probs: &TensorIr, targets: &TensorIr, passes: u64
     Described::new(
         name,
         OperationKind::Loss,
-        passes * times * batch * states * 8,
+        product([passes, times, batch, states, 8]),
     )
 }

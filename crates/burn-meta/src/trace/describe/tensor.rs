@@ -6,7 +6,7 @@ use burn::backend::ir::{
 };
 use burn::tensor::IndexingUpdateOp;
 
-use super::super::operation::OperationKind;
+use super::super::operation::{OperationKind, product};
 use super::{Described, elements, from_last};
 
 /// A write by index that combines what is there with what is written.
@@ -63,7 +63,11 @@ pub(super) fn base(operation: &BaseOperationIr) -> Described {
 fn sorted(name: &'static str, input: &TensorIr, dim: usize) -> Described {
     let row = input.shape[dim] as u64;
     let depth = u64::from(row.next_power_of_two().trailing_zeros());
-    Described::new(name, OperationKind::Sort, elements(input) * depth)
+    Described::new(
+        name,
+        OperationKind::Sort,
+        elements(input).saturating_mul(depth),
+    )
 }
 
 pub(super) fn numeric(operation: &NumericOperationIr) -> Described {
@@ -130,7 +134,7 @@ pub(super) fn numeric(operation: &NumericOperationIr) -> Described {
 }
 
 fn matmul(op: &MatmulOpIr) -> Described {
-    let products = 2 * elements(&op.out) * from_last(&op.lhs, 0);
+    let products = product([2, elements(&op.out), from_last(&op.lhs, 0)]);
     Described::products("matmul", OperationKind::Product, products, 0)
 }
 
@@ -189,7 +193,7 @@ pub(super) fn float(operation: &FloatOperationIr) -> Described {
             Described::new(
                 "grid_sample_2d",
                 OperationKind::Pooling,
-                each * elements(&op.out),
+                elements(&op.out).saturating_mul(each),
             )
         }
     }
@@ -230,7 +234,11 @@ pub(super) fn bool(operation: &BoolOperationIr) -> Described {
 pub(super) fn activation(operation: &ActivationOperationIr) -> Described {
     use ActivationOperationIr as Op;
     let norm = |name, out: &TensorIr, each| {
-        Described::new(name, OperationKind::Normalization, each * elements(out))
+        Described::new(
+            name,
+            OperationKind::Normalization,
+            elements(out).saturating_mul(each),
+        )
     };
     match operation {
         Op::Relu(op) => Described::elementwise("relu", &op.out, 1),
