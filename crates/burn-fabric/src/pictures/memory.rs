@@ -171,7 +171,9 @@ impl<'t> MemoryPicture<'t> {
     /// What is there beside the bases, by operation, and in the step.
     fn live(&self) -> Vec<u64> {
         let during = self.trace.memory.during.iter();
-        let mut live: Vec<u64> = during.map(|bytes| bytes + self.earlier).collect();
+        let mut live: Vec<u64> = during
+            .map(|bytes| bytes.saturating_add(self.earlier))
+            .collect();
         if let Some(step) = self.step {
             live.extend(vec![step; step_width(live.len())]);
         }

@@ -79,7 +79,9 @@ impl Pass {
         Self {
             parameters: memory.parameters,
             buffers: memory.buffers,
-            peak: memory.peak - memory.parameters - memory.buffers,
+            peak: memory
+                .peak
+                .saturating_sub(memory.parameters + memory.buffers),
             stage,
             at: at.map_or_else(String::new, |operation| operation.path.to_owned()),
             trained: trained.collect(),
@@ -99,12 +101,12 @@ impl Pass {
             (pass, stage) = (converted, Stage::Backward);
             pass_at.clear();
         }
-        pass += accumulated;
+        pass = pass.saturating_add(accumulated);
         // Each gradient goes with the update of its parameter.
         let mut left = all;
         let mut step = 0;
         for (update, gradient) in updates.iter().zip(&own) {
-            step = step.max(left + update.workspace);
+            step = step.max(left.saturating_add(update.workspace));
             left -= gradient;
         }
         if step > pass {
@@ -122,7 +124,7 @@ impl Pass {
             gradients: all,
             pass,
             step,
-            peak: held + pass.max(step),
+            peak: held.saturating_add(pass.max(step)),
             peak_in: stage,
             pass_at,
         }

@@ -34,7 +34,7 @@ impl TracedLeaf {
 
     /// How many bytes it takes.
     pub fn bytes(&self) -> u64 {
-        let elements: u64 = self.shape.iter().map(|&length| length as u64).product();
-        elements * self.dtype.size() as u64
+        let lengths = self.shape.iter().map(|&length| length as u64);
+        lengths.fold(self.dtype.size() as u64, u64::saturating_mul)
     }
 }

@@ -43,7 +43,7 @@ impl TraceMemory {
             buffers,
             gradients: sum(|leaf| leaf.has_gradient),
             kept: forward.checked_sub(1).map_or(0, |last| live.after[last]),
-            peak: parameters + buffers + peak.map_or(0, |(_, bytes)| bytes),
+            peak: (parameters + buffers).saturating_add(peak.map_or(0, |(_, bytes)| bytes)),
             peak_at: peak.map(|(at, _)| at),
             during: live.during,
         }

@@ -127,7 +127,7 @@ impl Ghost {
     /// One whose bytes flex makes in one place and then copies to another, better aligned.
     pub(super) fn alloc_aligned(shape: Shape, dtype: DType) -> Self {
         let ghost = Self::alloc(shape, dtype);
-        drop(Held::new(ghost.elements() * dtype.size()));
+        drop(Held::new(ghost.bytes()));
         ghost
     }
 

@@ -217,7 +217,11 @@ fn write(tensor: Ghost) -> Ghost {
 /// Indices in the machine's own width: a copy of all others.
 fn indices(indices: &Ghost) -> Held {
     let is_native = indices.dtype() == DType::I64;
-    Held::new(if is_native { 0 } else { indices.elements() * 8 })
+    Held::new(if is_native {
+        0
+    } else {
+        indices.elements().saturating_mul(8)
+    })
 }
 
 /// `gather`, `select` and `gather_nd`.
@@ -262,8 +266,14 @@ pub(super) fn matmul(lhs: Ghost, rhs: Ghost) -> Ghost {
     if !is_by_f32(lhs.dtype(), &[DType::BF16]) {
         return Ghost::alloc_aligned(out, lhs.dtype());
     }
-    let _left = (lhs.to_contiguous(), Held::new(lhs.elements() * 4));
-    let _right = (rhs.to_contiguous(), Held::new(rhs.elements() * 4));
+    let _left = (
+        lhs.to_contiguous(),
+        Held::new(lhs.elements().saturating_mul(4)),
+    );
+    let _right = (
+        rhs.to_contiguous(),
+        Held::new(rhs.elements().saturating_mul(4)),
+    );
     let wide = Ghost::alloc_aligned(out, DType::F32);
     Ghost::alloc(wide.shape(), lhs.dtype())
 }

@@ -303,7 +303,11 @@ pub(super) fn attention(
         true => at_once(heads),
         false => 1,
     };
-    drop(Held::new(at_once * scores * query.dtype().size()));
+    drop(Held::new(
+        at_once
+            .saturating_mul(scores)
+            .saturating_mul(query.dtype().size()),
+    ));
     out
 }
 
