@@ -6,7 +6,7 @@ use std::ops::Range;
 use burn::module::ParamId;
 use burn::tensor::kind::Kind;
 use burn::tensor::{DType, Shape};
-use burn_meta::{TensorId, tensor_id};
+use burn_meta::{TensorId, is_meta_device, tensor_id};
 use hashbrown::HashMap;
 
 use crate::Materialize;
@@ -260,6 +260,8 @@ struct Builder {
     parameters: HashMap<ParamId, u32>,
     recorded: HashMap<TensorId, u32>,
     kinds: HashMap<TensorKind, u32>,
+    /// The kinds that came up last.
+    recent: [u32; 4],
 }
 
 impl Default for Builder {
@@ -276,6 +278,7 @@ impl Default for Builder {
             parameters: HashMap::default(),
             recorded: HashMap::default(),
             kinds: HashMap::default(),
+            recent: [0; 4],
         }
     }
 }
@@ -353,12 +356,21 @@ impl Builder {
 
     /// The number of a kind.
     fn kind(&mut self, kind: TensorKind) -> u32 {
+        // Weights and biases take turns.
+        let last = self.recent.iter().copied();
+        let mut same = last.filter(|&number| self.tree.kinds.get(number as usize) == Some(&kind));
+        if let Some(number) = same.next() {
+            return number;
+        }
+        self.recent.rotate_right(1);
         if let Some(&number) = self.kinds.get(&kind) {
+            self.recent[0] = number;
             return number;
         }
         let number = place(self.tree.kinds.len());
         self.tree.kinds.push(kind.clone());
         self.kinds.insert(kind, number);
+        self.recent[0] = number;
         number
     }
 
@@ -373,17 +385,18 @@ impl Pass for Builder {
     fn tensor(&mut self, site: &Site<'_>, slot: &mut dyn Slot) {
         let name = self.enter(site);
         let node = self.push(name);
-        let (shape, dtype, recorded, state) = match slot.is_lazy() {
-            true => (slot.shape(), None, None, State::Lazy),
-            false => {
-                let tensor = slot.tensor();
-                let recorded = tensor_id(&tensor);
-                let state = match recorded {
-                    Some(_) => State::Meta,
-                    None => State::Real,
-                };
-                (tensor.shape(), Some(tensor.dtype()), recorded, state)
-            }
+        let is_lazy = slot.is_lazy();
+        let dtype = slot.dtype().filter(|_| !is_lazy);
+        let shape = slot.shape();
+        // A parameter has an id: to look at the tensor itself takes a copy of its handle.
+        let recorded = match slot.id() {
+            Some(_) => None,
+            None => tensor_id(&slot.tensor()),
+        };
+        let state = match is_lazy {
+            true => State::Lazy,
+            false if is_meta_device(&slot.device()) => State::Meta,
+            false => State::Real,
         };
         let first = match (slot.id(), recorded) {
             (Some(id), _) => *self.parameters.entry(id).or_insert(node),
