@@ -327,5 +327,5 @@ fn a_help_that_cannot_be_traced_costs_no_plan() {
     assert!(changes.contains(&&Change::Adafactor), "{plan}");
     let cannot =
         |change: &&Change| matches!(change, Change::Precision(_) | Change::Accumulate { .. });
-    assert!(!changes.iter().any(|change| cannot(change)), "{plan}");
+    assert!(!changes.iter().any(cannot), "{plan}");
 }

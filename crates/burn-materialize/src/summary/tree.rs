@@ -60,14 +60,15 @@ struct Leaf {
 /// What a tensor is. Thousands of tensors are of a few kinds, and are compared by their number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TensorKind {
-    pub(super) role: Role,
-    kind: Kind,
-    pub(super) shape: Shape,
-    pub(super) dtype: Option<DType>,
-    pub(super) state: State,
+    // What differs most often is compared first.
     pub(super) elements: u64,
     /// A lazy one counts with the default dtype of its device.
     pub(super) bytes: u64,
+    pub(super) role: Role,
+    kind: Kind,
+    pub(super) state: State,
+    pub(super) dtype: Option<DType>,
+    pub(super) shape: Shape,
 }
 
 /// Burn's `Kind` has none, and follows from the dtype.
