@@ -16,7 +16,9 @@ const BLOCKS: usize = 5_000;
 const TENSORS: usize = 100_000;
 const WARM_UP: usize = 3;
 const TURNS: usize = 21;
-/// What it may take.
+/// What it may take. It takes longer: about 70 ms where the dry run of Llama 3 8B takes 13 ms. The
+/// traversal takes a copy of the module apart and puts it together again, and each parameter lies
+/// elsewhere in memory: a visit by reference is what is left to try.
 const GOAL_MS: f64 = 10.0;
 
 #[derive(Module, Materialize, ResetParameters, Debug)]
