@@ -105,6 +105,7 @@ pub use reset_pass::{reset, reset_to_defaults};
 pub use site::{Role, Site};
 pub use slot::Slot;
 pub use summary::{Summary, SummaryCost, SummaryLine, SummaryTensor};
+pub use table::Flops;
 pub use tie::{detached, retie, retie_as};
 pub use trace::{
     ModuleCost, Phase, Reached, Trace, TraceError, TraceMemory, TraceOptions, TraceOutput,

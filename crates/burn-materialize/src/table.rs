@@ -50,8 +50,15 @@ pub(crate) fn grouped(number: u64) -> String {
     grouped
 }
 
-/// Operations as people read them, in decimal units.
-pub(crate) struct Flops(pub(crate) u64);
+/// A count, of operations or of parameters, as people read it: in decimal units, with one decimal.
+///
+/// ```
+/// use burn_materialize::Flops;
+///
+/// assert_eq!(Flops(34_359_738_368).to_string(), "34.4 G");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Flops(pub u64);
 
 impl fmt::Display for Flops {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

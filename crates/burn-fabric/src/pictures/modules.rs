@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use burn_materialize::{Summary, SummaryLine};
+use burn_materialize::{Flops, Summary, SummaryLine};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
@@ -172,7 +172,7 @@ impl ModulesPicture {
         top: i32,
         value: impl Fn(&Row) -> u64,
     ) -> Drawn {
-        let header = format!("{} ({} in all)", bars.name, counted(bars.all));
+        let header = format!("{} ({} in all)", bars.name, Flops(bars.all));
         let header = shortened(picture, &header, &style(28, HPos::Left), bars.width as u32)?;
         picture.draw(&Text::new(header, (bars.left, top), style(28, HPos::Left)))?;
         let bottom = top + ROW * self.rows.len() as i32 + ROW / 2;
@@ -274,27 +274,12 @@ fn chosen(rows: Vec<Row>) -> (Vec<Row>, usize) {
 /// `1.2 G, 34 %`.
 fn label(value: u64, all: u64) -> String {
     if all == 0 || value == 0 {
-        return counted(value);
+        return Flops(value).to_string();
     }
     let percent = 100.0 * value as f64 / all as f64;
     match percent {
-        percent if percent < 0.1 => format!("{}, < 0.1 %", counted(value)),
-        percent if percent < 10.0 => format!("{}, {percent:.1} %", counted(value)),
-        percent => format!("{}, {percent:.0} %", counted(value)),
-    }
-}
-
-/// A number as people read it, in decimal units.
-fn counted(number: u64) -> String {
-    const UNITS: [&str; 7] = ["", " k", " M", " G", " T", " P", " E"];
-    let mut value = number as f64;
-    let mut unit = 0;
-    while value >= 999.95 && unit + 1 < UNITS.len() {
-        value /= 1000.0;
-        unit += 1;
-    }
-    match unit {
-        0 => number.to_string(),
-        _ => format!("{value:.1}{}", UNITS[unit]),
+        percent if percent < 0.1 => format!("{}, < 0.1 %", Flops(value)),
+        percent if percent < 10.0 => format!("{}, {percent:.1} %", Flops(value)),
+        percent => format!("{}, {percent:.0} %", Flops(value)),
     }
 }
