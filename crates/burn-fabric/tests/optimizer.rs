@@ -11,7 +11,7 @@ use burn::optim::{
     AdaGradConfig, AdafactorConfig, AdamConfig, AdamWConfig, AdanConfig, GradientsParams,
     LambConfig, LionConfig, ModuleOptimizer, MuonConfig, Optimizer, RmsPropConfig, SgdConfig,
 };
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Tensor, Tolerance};
 use burn_fabric::prelude::*;
 use burn_fabric::{Custom, FabricError, MissingGradients, OptimizerConfig, SettingProblem};
 use support::{Mlp, builder, device, fabric, input, model, values};
@@ -337,6 +337,19 @@ fn a_panic_in_a_step_leaves_a_module_that_says_so() {
     assert!(matches!(model.into_inner(), Err(FabricError::Poisoned)));
 }
 
+/// That two modules that were trained alike are equal, in every bit. A graphics card's kernels are
+/// picked by timing them, so the same operation may be rounded in two ways within one process.
+fn assert_trained_alike<M: Materialize>(ours: &M, theirs: &M) {
+    let (ours, theirs) = (values(ours), values(theirs));
+    if device_under_test::name() != "wgpu" {
+        return assert_eq!(ours, theirs);
+    }
+    assert!(ours.keys().eq(theirs.keys()));
+    for (path, ours) in ours {
+        ours.assert_approx_eq::<f32>(&theirs[&path], Tolerance::rel_abs(1e-3, 1e-4));
+    }
+}
+
 /// Ten steps through our engine and through Burn's, from the same weights, give the same bits.
 fn equals_burn(config: impl OptimizerConfig, mut burn: ModuleOptimizer, rate: f64) {
     let fabric = fabric();
@@ -351,7 +364,7 @@ fn equals_burn(config: impl OptimizerConfig, mut burn: ModuleOptimizer, rate: f6
         let gradients = GradientsParams::from_grads(theirs.loss(&x).backward(), &theirs);
         theirs = burn.step(rate, theirs, gradients);
     }
-    assert_eq!(values(ours.module().unwrap()), values(&theirs));
+    assert_trained_alike(ours.module().unwrap(), &theirs);
     assert_ne!(values(&theirs), start);
 }
 
@@ -463,7 +476,7 @@ fn other_ranks_and_settings_step_as_in_burn() {
             let gradients = GradientsParams::from_grads(theirs.loss().backward(), &theirs);
             theirs = burn.step(1e-2, theirs, gradients);
         }
-        assert_eq!(values(&*ours), values(&theirs));
+        assert_trained_alike(&*ours, &theirs);
     }
     let decay = || Some(WeightDecayConfig::new(0.05));
     let nesterov = MomentumConfig::new().with_nesterov(true);

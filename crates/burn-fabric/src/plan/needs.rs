@@ -188,3 +188,103 @@ impl Pass for Sum {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use burn::nn::{Linear, LinearConfig};
+    use burn::optim::{AdamWConfig, SgdConfig, SgdState};
+    use burn::tensor::{FloatDType, Tensor};
+    use burn_materialize::{DefaultDTypes, Meta, Realize, traverse};
+
+    use super::*;
+    use crate::optimizer::{Custom, OptimizerConfig, ParameterGroup, ParameterGroups};
+    use crate::parameters::{Resolved, look_for_parameters, parameters};
+
+    const WEIGHT: u64 = 8 * 4;
+    const BIAS: u64 = 4;
+
+    fn linear(device: &Device) -> Linear {
+        LinearConfig::new(8, 4).init(device)
+    }
+
+    fn optimizer(config: impl OptimizerConfig, parameters: Resolved) -> Optimizer {
+        Optimizer::new(
+            &config.into_groups(),
+            &parameters,
+            HalfPrecision::default(),
+        )
+        .unwrap()
+    }
+
+    fn of_meta(dtype: FloatDType, masters: bool, config: impl OptimizerConfig) -> TrainingNeeds {
+        let dtypes = DefaultDTypes {
+            float: dtype,
+            ..DefaultDTypes::default()
+        };
+        let meta = Meta::build_with(dtypes, linear).unwrap();
+        let parameters = Resolved::of_one(look_for_parameters(|pass| meta.look(pass)));
+        let mut optimizer = optimizer(config, parameters);
+        training_needs(&Device::flex(), &mut optimizer, masters, |pass| {
+            meta.look(pass)
+        })
+    }
+
+    #[test]
+    fn what_may_become_the_default_dtype_counts_as_what_takes_less() {
+        // In bf16 with a gradient and a master in f32: 10 bytes an element; in f32: 8.
+        let needs = of_meta(FloatDType::BF16, true, SgdConfig::new());
+        let elements = WEIGHT + BIAS;
+        assert_eq!(needs.parameters, 4 * elements);
+        assert_eq!((needs.gradients, needs.master_weights), (4 * elements, 0));
+        // Without a master it is smaller in bf16.
+        let needs = of_meta(FloatDType::BF16, false, SgdConfig::new());
+        assert_eq!(needs.parameters, 2 * elements);
+        assert_eq!((needs.gradients, needs.master_weights), (2 * elements, 0));
+    }
+
+    #[test]
+    fn of_what_is_lazy_only_the_weights_are_sure() {
+        let lazy = linear(&Device::flex());
+        let mut optimizer = optimizer(AdamWConfig::new(), Resolved::of_one(parameters(&lazy)));
+        let needs = training_needs(&Device::flex(), &mut optimizer, false, |pass| {
+            traverse(lazy.clone(), pass);
+        });
+        assert!(!lazy.weight.is_initialized(), "looked at, and not made");
+        let expected = TrainingNeeds {
+            parameters: 4 * (WEIGHT + BIAS),
+            ..TrainingNeeds::default()
+        };
+        assert_eq!(needs, expected);
+    }
+
+    #[derive(Clone)]
+    struct Reads;
+
+    impl burn::optim::Optimizer for Reads {
+        type State<const D: usize> = SgdState<D>;
+
+        fn step<const D: usize>(
+            &self,
+            _: f64,
+            weight: Tensor<D>,
+            gradient: Tensor<D>,
+            state: Option<Self::State<D>>,
+        ) -> (Tensor<D>, Option<Self::State<D>>) {
+            let scale = gradient.max().into_scalar::<f32>();
+            (weight * scale, state)
+        }
+
+        fn to_device<const D: usize>(state: Self::State<D>, _: &Device) -> Self::State<D> {
+            state
+        }
+    }
+
+    #[test]
+    fn an_optimizer_that_cannot_be_traced_takes_no_other_s_state_away() {
+        let groups = ParameterGroups::new(AdamWConfig::new())
+            .with(ParameterGroup::of(["bias"]).optimizer(Custom(Reads)));
+        let needs = of_meta(FloatDType::F32, false, groups);
+        assert_eq!(needs.optimizer_state, 8 * WEIGHT);
+        assert_eq!(needs.gradients, 4 * (WEIGHT + BIAS));
+    }
+}

@@ -97,12 +97,15 @@ fn an_optimizer_that_reads_values_has_no_plan_and_is_set_up_all_the_same() {
 #[test]
 fn what_cannot_be_trained_is_refused_before_anything_is_allocated() {
     let fabric = Fabric::builder().build().unwrap();
-    let budget = fabric
-        .plan(&meta())
-        .inference(forward)
-        .unwrap()
-        .budget
-        .unwrap();
+    let plan = fabric.plan(&meta()).inference(forward).unwrap();
+    let Some(budget) = plan.budget else {
+        // A graphics card does not say what it has, so nothing is refused.
+        assert_eq!(device_under_test::name(), "wgpu");
+        let config = LinearConfig::new(4, 4);
+        let meta = fabric.init_module(|device| config.init(device)).unwrap();
+        assert!(fabric.setup_with_optimizer(&meta, AdamWConfig::new()).is_ok());
+        return;
+    };
     // Weights in a third of the memory: with gradients and moments that is four thirds.
     let width = ((budget / 3 / 4) as f64).sqrt() as usize;
     let config = LinearConfig::new(width, width).with_bias(false);

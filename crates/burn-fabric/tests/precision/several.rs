@@ -18,7 +18,10 @@ fn apart(test: &str, precision: Precision, run: impl FnOnce(Fabric)) {
         }
         Some((asked, _)) if asked == precision => {
             if let Some(fabric) = fabric(precision) {
+                let device = fabric.device().clone();
                 run(fabric);
+                // A graphics driver that still computes while its process ends may crash it.
+                device.sync().unwrap();
             }
         }
         Some(_) => {}
