@@ -1,5 +1,7 @@
 //! A module on the meta device.
 
+use std::sync::Arc;
+
 use burn::tensor::Device;
 use burn_meta::{DefaultDTypes, MetaDevice};
 
@@ -10,9 +12,11 @@ use crate::init_rng::InitRng;
 use crate::inventory::{Entry, Inventory, inventory};
 use crate::plan::{Plan, Target};
 use crate::recipes::Recipes;
-use crate::summary::Summary;
+use crate::site::Site;
+use crate::slot::Slot;
+use crate::summary::{Summary, Tree, TreeBuilder};
 use crate::train::train;
-use crate::traversal::traverse;
+use crate::traversal::{Pass, traverse};
 use crate::weights::{LoadReport, Loaded, Matching, Weights, match_weights, own_dtype};
 
 /// A module that was built for nothing: every tensor has a shape, a dtype and a recipe, and no
@@ -39,6 +43,9 @@ use crate::weights::{LoadReport, Loaded, Matching, Weights, match_weights, own_d
 #[derive(Clone, Debug)]
 pub struct Meta<M> {
     module: M,
+    /// What a summary is of. The pass that records the tensors makes it on the way, while they are
+    /// at hand: to go through a hundred thousand again takes longer than to print them.
+    tree: Arc<Tree>,
     recipes: Recipes,
     /// The device its meta tensors are on; a later scope there can build beside them.
     device: MetaDevice,
@@ -105,12 +112,14 @@ impl<M: Materialize> Meta<M> {
             device.record(|device| Recorded::new(constructor(device), device))?;
         let Recorded {
             module,
+            tree,
             entries,
             declarations,
         } = recorded;
         let recipes = Recipes::new(recording, &entries, declarations, open.then_some(dtypes));
         Ok(Self {
             module,
+            tree: Arc::new(tree),
             recipes,
             device,
             seed: 0,
@@ -152,7 +161,7 @@ impl<M: Materialize> Meta<M> {
 
     /// A table of its tensors with totals. Allocates no tensor.
     pub fn summary(&self) -> Summary {
-        Summary::of(&self.module)
+        Summary::new(self.tree.clone())
     }
 
     /// Change the module while it is meta: freeze, swap a head, attach LoRA. What is built on the
@@ -173,6 +182,7 @@ impl<M: Materialize> Meta<M> {
             .record(|device| Recorded::new(change(module, device), device))?;
         let Recorded {
             module,
+            tree,
             entries,
             declarations,
         } = recorded;
@@ -182,6 +192,7 @@ impl<M: Materialize> Meta<M> {
         recipes.record(recording, &entries, declarations);
         Ok(Meta {
             module,
+            tree: Arc::new(tree),
             recipes,
             device: self.device.clone(),
             seed: self.seed,
@@ -223,6 +234,7 @@ impl<M: Materialize> Meta<M> {
             module
         };
         Ok(Self {
+            tree: Arc::new(Tree::of(&module)),
             module,
             ..self.clone()
         })
@@ -312,26 +324,44 @@ impl<M: Materialize> Meta<M> {
 pub trait Computes {}
 
 /// What one scope leaves: the module, touched so that every lazy initialiser is recorded, its
-/// tensors, and what its hooks declare.
+/// tensors in a tree and in a list, and what its hooks declare.
 pub(crate) struct Recorded<M> {
     pub(crate) module: M,
+    pub(crate) tree: Tree,
     pub(crate) entries: Vec<Entry>,
     pub(crate) declarations: Declarations,
 }
 
 impl<M: Materialize> Recorded<M> {
     pub(crate) fn new(module: M, device: &Device) -> Self {
-        let mut touch = Inventory {
-            touch: true,
-            ..Inventory::default()
+        let mut found = Found {
+            inventory: Inventory {
+                touch: true,
+                ..Inventory::default()
+            },
+            tree: TreeBuilder::default(),
         };
-        let module = traverse(module, &mut touch);
+        let module = traverse(module, &mut found);
         let mut plan = InitPlan::new(device, true);
         module.reset_parameters(&mut plan);
         Self {
             module,
-            entries: touch.entries,
+            tree: found.tree.finish(),
+            entries: found.inventory.entries,
             declarations: plan.into_declarations(),
         }
+    }
+}
+
+/// What the pass over a module that was just constructed finds.
+struct Found {
+    inventory: Inventory,
+    tree: TreeBuilder,
+}
+
+impl Pass for Found {
+    fn tensor(&mut self, site: &Site<'_>, slot: &mut dyn Slot) {
+        self.inventory.tensor(site, slot);
+        self.tree.tensor(site, slot);
     }
 }

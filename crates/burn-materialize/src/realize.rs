@@ -208,6 +208,7 @@ impl<M: Materialize> Realize for M {
             module,
             entries,
             declarations,
+            ..
         } = recorded;
         for (before, after) in before.iter().zip(&entries) {
             let path = || before.path.clone();

@@ -208,12 +208,7 @@ mod tests {
     }
 
     fn optimizer(config: impl OptimizerConfig, parameters: Resolved) -> Optimizer {
-        Optimizer::new(
-            &config.into_groups(),
-            &parameters,
-            HalfPrecision::default(),
-        )
-        .unwrap()
+        Optimizer::new(&config.into_groups(), &parameters, HalfPrecision::default()).unwrap()
     }
 
     fn of_meta(dtype: FloatDType, masters: bool, config: impl OptimizerConfig) -> TrainingNeeds {

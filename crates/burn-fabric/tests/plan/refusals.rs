@@ -103,7 +103,11 @@ fn what_cannot_be_trained_is_refused_before_anything_is_allocated() {
         assert_eq!(device_under_test::name(), "wgpu");
         let config = LinearConfig::new(4, 4);
         let meta = fabric.init_module(|device| config.init(device)).unwrap();
-        assert!(fabric.setup_with_optimizer(&meta, AdamWConfig::new()).is_ok());
+        assert!(
+            fabric
+                .setup_with_optimizer(&meta, AdamWConfig::new())
+                .is_ok()
+        );
         return;
     };
     // Weights in a third of the memory: with gradients and moments that is four thirds.

@@ -9,11 +9,14 @@ mod tree;
 
 pub use lines::{SummaryCost, SummaryLine, SummaryTensor};
 
+use std::sync::Arc;
+
 use crate::Materialize;
 use crate::trace::Trace;
 
 use self::costs::Costs;
-use self::tree::{Sums, Tree};
+use self::tree::Sums;
+pub(crate) use self::tree::{Tree, TreeBuilder};
 
 /// The modules and tensors of a module as an indented table, with totals.
 ///
@@ -55,7 +58,7 @@ use self::tree::{Sums, Tree};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Summary {
-    tree: Tree,
+    tree: Arc<Tree>,
     /// Of everything.
     sums: Sums,
     costs: Option<Costs>,
@@ -67,7 +70,10 @@ pub struct Summary {
 impl Summary {
     /// Summarise a module, meta, lazy or real. Reads shapes only.
     pub fn of<M: Materialize>(module: &M) -> Self {
-        let tree = Tree::of(module);
+        Self::new(Arc::new(Tree::of(module)))
+    }
+
+    pub(crate) fn new(tree: Arc<Tree>) -> Self {
         Self {
             sums: tree.sums(0),
             tree,

@@ -18,7 +18,7 @@ use crate::traversal::{Pass, traverse};
 /// Modules and tensors in the order of the traversal, each before what it holds; the first is the
 /// root. A module is one stretch of the list, so that two are compared from end to end.
 #[derive(Clone, Debug)]
-pub(super) struct Tree {
+pub(crate) struct Tree {
     /// All names, one behind the other.
     text: String,
     pub(super) nodes: Vec<Node>,
@@ -130,8 +130,8 @@ impl std::fmt::Display for States {
 }
 
 impl Tree {
-    pub(super) fn of<M: Materialize>(module: &M) -> Self {
-        let mut builder = Builder::default();
+    pub(crate) fn of<M: Materialize>(module: &M) -> Self {
+        let mut builder = TreeBuilder::default();
         traverse(module.clone(), &mut builder);
         builder.finish()
     }
@@ -253,7 +253,8 @@ impl Tree {
     }
 }
 
-struct Builder {
+/// The pass that makes a tree.
+pub(crate) struct TreeBuilder {
     tree: Tree,
     /// The modules around the last tensor: which entry of the traversal each is, and its node.
     open: Vec<(u64, u32)>,
@@ -265,7 +266,7 @@ struct Builder {
     recent: [u32; 4],
 }
 
-impl Default for Builder {
+impl Default for TreeBuilder {
     fn default() -> Self {
         let root = Node::new(Name::default(), 0, 0);
         Self {
@@ -302,7 +303,7 @@ fn place(index: usize) -> u32 {
     u32::try_from(index).expect("fewer than four billion tensors and modules")
 }
 
-impl Builder {
+impl TreeBuilder {
     fn write(&mut self, text: &str) -> Name {
         let start = place(self.tree.text.len());
         self.tree.text.push_str(text);
@@ -375,14 +376,14 @@ impl Builder {
         number
     }
 
-    fn finish(mut self) -> Tree {
+    pub(crate) fn finish(mut self) -> Tree {
         self.close(0);
         self.tree.nodes[0].end = place(self.tree.nodes.len());
         self.tree
     }
 }
 
-impl Pass for Builder {
+impl Pass for TreeBuilder {
     fn tensor(&mut self, site: &Site<'_>, slot: &mut dyn Slot) {
         let name = self.enter(site);
         let node = self.push(name);

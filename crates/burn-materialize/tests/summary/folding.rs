@@ -214,6 +214,28 @@ fn a_head_tied_to_the_embedding_counts_once() {
 }
 
 #[test]
+fn a_changed_meta_has_the_summary_of_what_it_became() {
+    let meta = stack(&[8; 10]);
+    let mut of_module = String::new();
+    let changed = meta.map(|mut stack, device| {
+        stack.layers.truncate(4);
+        stack.layers.push(linear(8, 2, device));
+        stack
+    });
+    let changed = changed.unwrap();
+    let kept = changed.map(|stack, _| {
+        of_module = Summary::of(&stack).to_string();
+        stack
+    });
+    let kept = kept.unwrap();
+    assert_eq!(meta.summary().tensors(), 10);
+    assert_eq!(changed.summary().tensors(), 5);
+    for summary in [changed.summary(), changed.clone().summary(), kept.summary()] {
+        assert_eq!(summary.to_string(), of_module);
+    }
+}
+
+#[test]
 fn blocks_in_another_state_stand_apart() {
     let partial = stack(&[8; 10])
         .materialize_where(&Device::flex(), |path| path.starts_with("layers.3."))
